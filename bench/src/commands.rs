@@ -107,9 +107,11 @@ fn plan(folder: &Path, sandbox: Sandbox, automatic: Option<CommandClass>) -> Com
         plain_git: false,
         git_folders: Vec::new(),
         terminal: false,
+        background: false,
         sandbox,
         automatic,
         writes_repository: false,
+        hosts: Vec::new(),
         folder,
     };
     CommandPlan::unfenced(Approved::witness(run, Approval::Answer), PersonDecision::witness())

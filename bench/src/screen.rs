@@ -1,5 +1,6 @@
 //! The terminal UI in a real pseudo-terminal: how long a key takes to the screen while a reply streams in below a
-//! long conversation, how long a question takes, and what it costs when nothing happens.
+//! long conversation, how many bytes a frame has then, how long the start and a question take, and what it costs when
+//! nothing happens.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,13 +18,17 @@ use crate::table::{Table, median};
 const LINES: usize = 100_000;
 /// Keys that are pressed.
 const KEYS: usize = 300;
+/// How a frame begins.
+const FRAME: &[u8] = b"\x1b[?2026h";
 /// Seconds for which nothing happens.
 const IDLE: u64 = 10;
 
 pub fn measure(binary: &Path, table: &mut Table) {
     let times: Vec<Duration> = (0..ROUNDS / 3).map(|_| time_to_ask(binary)).collect();
     table.durations("screen: reply to the question on the screen", times, None);
-    let (alone, streaming) = keys(binary);
+    let starts: Vec<Duration> = (0..ROUNDS / 3).map(|_| first_frame(binary)).collect();
+    table.durations("screen: start to the first frame", starts, None);
+    let Keys { alone, streaming, frames } = keys(binary);
     let beside = ("key to screen at rest", median(&alone));
     let last = |times: &[Duration]| times[times.len() * 99 / 100];
     table.durations("screen: key, 2,000 pieces/s, 100,000 lines", streaming.clone(), Some(beside));
@@ -32,6 +37,8 @@ pub fn measure(binary: &Path, table: &mut Table) {
         vec![last(&streaming)],
         Some(("at rest", last(&alone))),
     );
+    let note = format!("{} bytes on average, {} frames", frames.average(), frames.count);
+    table.size("screen: a frame while it streams", frames.average() as u64, &note);
     for (what, has_session) in [("at rest", false), ("at rest, a session open", true)] {
         let idle = idle(binary, has_session);
         table.durations(&format!("screen: processor time of {IDLE} s {what}"), vec![idle], None);
@@ -64,8 +71,42 @@ fn time_to_ask(binary: &Path) -> Duration {
     began.elapsed()
 }
 
+/// The time until the input can be seen.
+fn first_frame(binary: &Path) -> Duration {
+    let program = program(binary);
+    let began = Instant::now();
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    terminal.wait_for("? help");
+    began.elapsed()
+}
+
+/// What was measured of keys: sorted times at rest, and while a reply streams in, with the frames of that time.
+struct Keys {
+    alone: Vec<Duration>,
+    streaming: Vec<Duration>,
+    frames: Frames,
+}
+
+/// Frames, and the bytes of all of them.
+struct Frames {
+    count: usize,
+    bytes: usize,
+}
+
+impl Frames {
+    /// Each frame begins with a synchronized update.
+    fn of(bytes: &[u8]) -> Self {
+        let count = bytes.windows(FRAME.len()).filter(|part| *part == FRAME).count();
+        Self { count, bytes: bytes.len() }
+    }
+
+    fn average(&self) -> usize {
+        self.bytes / self.count.max(1)
+    }
+}
+
 /// Times from a key to the screen: at rest, and while a reply streams in below a long conversation.
-fn keys(binary: &Path) -> (Vec<Duration>, Vec<Duration>) {
+fn keys(binary: &Path) -> Keys {
     let mut program = program(binary);
     // A conversation of this length is more than models take; what is measured is the screen.
     std::fs::create_dir_all(program.home()).expect("a folder");
@@ -95,10 +136,12 @@ fn keys(binary: &Path) -> (Vec<Duration>, Vec<Duration>) {
         }
     });
     terminal.wait_for("word");
+    let before = terminal.bytes().len();
     let streaming = pressed(&terminal);
+    let frames = Frames::of(&terminal.bytes()[before..]);
     is_over.store(true, Ordering::Relaxed);
     stream.join().expect("streams");
-    (alone, streaming)
+    Keys { alone, streaming, frames }
 }
 
 fn say(terminal: &Terminal, words: &str) {

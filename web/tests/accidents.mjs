@@ -168,7 +168,7 @@ const attacks = {
       assert.equal(await question.getByRole('group', { name: 'Confirm the rule' }).count(), 0);
       assert.match(await command.innerText(), /⟨39 blank lines⟩\nrm -rf hidden⟨200 spaces⟩; echo the end$/, 'all of it is there, and what is blank is counted');
       const facts = async () => {
-        for (const text of [/Asked because/, /It would run in/, /no network/]) {
+        for (const text of [/Reason:/, /It would run in/, /allowed hosts only/]) {
           const box = await question.getByText(text).first().boundingBox();
           assert.ok(box && box.y >= 0 && box.y + box.height <= size.height, `${text} is in sight`);
         }

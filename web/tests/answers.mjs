@@ -94,7 +94,7 @@ await browse(async ({ page }) => {
   await broken.getByText('✓ Done').waitFor();
   await broken.getByText('Whole now.').first().waitFor();
   await broken.getByText('1 applied').waitFor();
-  await broken.getByText(/oddit/).waitFor();
+  await broken.getByText(/problems? noted/).waitFor();
   await broken.getByLabel('Next steps').getByRole('button', { name: 'run tests' }).click();
   await becomes(() => composer.inputValue(), 'run tests');
   await composer.fill('');

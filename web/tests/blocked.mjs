@@ -16,7 +16,7 @@ await browse(async ({ page }) => {
   await start();
   await blocked.getByText('first cannot be a file and a folder at the same time.').waitFor();
   const text = await blocked.innerText();
-  assert.ok(text.includes('Cannot be merged:') && text.includes('Unless these are left out:'), text);
+  assert.ok(text.includes('Cannot be merged:') && text.includes('To merge them, leave out:'), text);
   await becomes(() => blocked.locator('li code').allInnerTexts(), ['first/notes.txt', 'first']);
   const labels = async () => (await blocked.getByRole('button').allInnerTexts()).map((label) => label.split('\n').at(-1));
   await becomes(labels, ['Merge again', 'Merge without first/notes.txt', 'Merge without first', 'Discard the changes']);

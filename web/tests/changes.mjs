@@ -33,6 +33,6 @@ await browse(async ({ page }) => {
   // The person edits the same line; undoing says so and touches nothing.
   fs.writeFileSync(file, 'The cat sat\non the green mat\n');
   await page.getByRole('button', { name: '◀ Rewind' }).click();
-  await page.getByRole('alert').filter({ hasText: 'Nothing was touched' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'Nothing was changed' }).waitFor();
   assert.equal(content(), 'The cat sat\non the green mat\n');
 });

@@ -18,7 +18,7 @@ await browse(async ({ page }) => {
   await question.waitFor();
   await accessible(page, 'a question');
   assert.match(await question.innerText(), /echo made > made\.txt/);
-  assert.match(await question.innerText(), /Asked because/);
+  assert.match(await question.innerText(), /Reason:/);
   for (const label of ['Allow this time', 'Always allow', 'Wait and tell Trimtab what to do differently', 'Never allow']) {
     await question.getByRole('button', { name: label }).waitFor();
   }
@@ -27,7 +27,7 @@ await browse(async ({ page }) => {
   await question.waitFor({ state: 'detached' });
 
   await log.getByText('✓ Done').waitFor();
-  assert.match(await log.innerText(), /Run this command\?.*→\s*Allow this time/s);
+  assert.match(await log.innerText(), /Your answer:\s*Allow this time\s*· echo made/);
   await log.getByRole('heading', { name: 'What was done' }).waitFor();
   await log.locator('strong', { hasText: 'bold words' }).waitFor();
   await log.locator('.hljs-keyword', { hasText: 'fn' }).waitFor();

@@ -48,7 +48,7 @@ await browse(async ({ page }) => {
   // The model and the effort are this session's.
   await page.getByRole('button', { name: /Model and options/ }).click();
   const options = page.getByRole('dialog', { name: 'Model and options' });
-  await options.getByText('Asks before commands that can write.').waitFor();
+  await options.getByText(/asks before others/).waitFor();
   await accessible(page, 'the options of a message');
   await options.getByLabel('Effort').selectOption('high');
   await page.keyboard.press('Escape');
@@ -62,6 +62,13 @@ await browse(async ({ page }) => {
   await page.keyboard.type('/effort low');
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: /Model and options: .*low/ }).waitFor();
+  // An unknown command is not sent. The nearest one is named.
+  const before = sent.length;
+  await page.keyboard.type('/zzzchanges');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').getByText('Unknown command /zzzchanges. Did you mean /changes?').waitFor();
+  assert.equal(sent.length, before);
+  await composer.fill('');
   const first = page.url();
   await begin(page, 'Another session');
   await done();

@@ -45,7 +45,7 @@ await browse(async ({ page, root }) => {
   // Settings say what they are for and where they come from.
   await page.goto(`${root}/#/settings`);
   const settings = page.getByRole('region', { name: 'Settings' });
-  await settings.getByText('Where the steps of a plan stop for approval.').first().waitFor();
+  await settings.getByText(/^When Trimtab asks about a step of a plan/).first().waitFor();
   await settings.getByRole('listitem').filter({ hasText: 'copilot.pace' }).locator('summary').click();
   await settings.getByText('TRIMTAB_COPILOT_PACE').waitFor();
   await settings.getByText('[copilot]\npace = "autonomous"').waitFor();

@@ -7,7 +7,8 @@ import { armed, browse } from './browse.mjs';
 /** Runs in the page: where the keyboard is, and whether a person can see that. */
 function place() {
   const node = document.activeElement;
-  if (!node || node === document.body || node === document.documentElement) return null;
+  // A view that has just come takes the keyboard as a whole, by script: no key stops there.
+  if (!node || node === document.body || node === document.documentElement || node.localName === 'main') return null;
   const box = node.getBoundingClientRect();
   let ring = false;
   for (let over = node, n = 0; over && n < 4; over = over.parentElement, n++) {

@@ -17,7 +17,8 @@ await browse(async ({ page }) => {
   const sizes = await page.evaluate(() => performance.getEntriesByType('resource').filter((one) => !new URL(one.name).pathname.startsWith('/api/')).map((one) => [one.encodedBodySize, one.name]));
   const all = sizes.reduce((sum, [size]) => sum + size, 0);
   assert.ok(sizes.length > 5 && all > 60_000, `the measure sees what is loaded: ${JSON.stringify(sizes)}`);
-  assert.ok(all <= 120_000, `the first load is ${all} bytes: ${JSON.stringify(sizes, null, 1)}`);
+  // 120 KB, as sizes are counted everywhere here.
+  assert.ok(all <= 120 * 1024, `the first load is ${all} bytes: ${JSON.stringify(sizes, null, 1)}`);
 
   await page.getByRole('heading', { level: 1 }).getByRole('button').click();
   const name = page.getByRole('dialog', { name: 'Session title' });

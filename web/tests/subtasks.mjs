@@ -21,7 +21,7 @@ await browse(async ({ page }) => {
   await box.fill(before);
   await plan.getByRole('button', { name: 'Start C' }).click();
 
-  const conflict = page.getByRole('region', { name: /^a\.py was changed in two ways/ });
+  const conflict = page.getByRole('region', { name: /^a\.py has conflicting changes/ });
   await conflict.waitFor();
   await becomes(() => conflict.locator('figcaption').allInnerTexts(), ['Before', 'A, sub-task 1', 'B, sub-task 2']);
   await becomes(async () => (await conflict.locator('pre').allInnerTexts()).map((text) => text.split('\n')[0]), ["print('hello')", "print('HELLO')", "print('hello, sir')"]);

@@ -27,7 +27,7 @@ await browse(async ({ page, root }) => {
   const kept = await page.evaluate(async () => (await (await fetch('/api/todos?view=all')).json()).todos.map((task) => task.title));
   assert.deepEqual(kept, ['Water the plants'], 'nothing changes before it is applied');
   await page.getByRole('button', { name: 'Show before and after' }).click();
-  await page.getByText('title: – → Call Ann').waitFor();
+  await page.getByText(/^#\d+ Call Ann\s+\(priority: high\)$/).waitFor();
   await accessible(page, 'a proposal of the assistant');
   await page.getByRole('button', { name: 'Apply Selected' }).click();
   await page.getByText('Done: 1 created.').waitFor();

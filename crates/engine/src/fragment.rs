@@ -24,7 +24,7 @@ pub(crate) enum Cache {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fragment {
     /// Unique in its list.
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     /// What it says; empty: it does not hold now.
     pub(crate) text: Cow<'static, str>,
     /// Bytes of the text that are sent.
@@ -35,17 +35,17 @@ pub(crate) struct Fragment {
 impl Fragment {
     /// A part of the system text.
     pub(crate) fn stable(name: &'static str, text: impl Into<Cow<'static, str>>, cap: usize) -> Self {
-        Self { name, text: text.into(), cap, cache: Cache::Stable }
+        Self { name: name.into(), text: text.into(), cap, cache: Cache::Stable }
     }
 
     /// A fragment that is sent when it is new.
     pub(crate) fn volatile(
-        name: &'static str,
+        name: impl Into<Cow<'static, str>>,
         text: impl Into<Cow<'static, str>>,
         cap: usize,
         gone: &'static str,
     ) -> Self {
-        Self { name, text: text.into(), cap, cache: Cache::Volatile { gone } }
+        Self { name: name.into(), text: text.into(), cap, cache: Cache::Volatile { gone } }
     }
 
     /// What a prompt without a conversation is about.
@@ -77,12 +77,13 @@ pub(crate) fn system(fragments: &[Fragment]) -> String {
 pub(crate) fn notes(fragments: &[Fragment], told: &BTreeMap<String, String>) -> Vec<PromptNote> {
     let note = |fragment: &Fragment| {
         let Cache::Volatile { gone } = fragment.cache else { return None };
-        let before = told.get(fragment.name).map(String::as_str);
+        let before = told.get(&*fragment.name).map(String::as_str);
         let text = match fragment.text.trim().is_empty() {
             true => before.map(|_| Cow::Borrowed(gone))?,
             false => fragment.capped(),
         };
-        (before != Some(&*text)).then(|| PromptNote { name: fragment.name.to_owned(), text: text.into_owned() })
+        (before != Some(&*text))
+            .then(|| PromptNote { name: fragment.name.clone().into_owned(), text: text.into_owned() })
     };
     fragments.iter().filter_map(note).collect()
 }

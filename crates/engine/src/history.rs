@@ -48,7 +48,9 @@ fn expired(session: &Session, set: &ChangeSet) -> Objection {
 /// What the files of some sets were is no longer to be kept. What an unfinished move or a question that waits
 /// for an answer needs stays.
 pub(crate) fn expire(step: &mut Transition<'_>, ids: &[ChangeSetId], reason: String) {
-    if step.session.is_moving() || step.session.active().is_some() {
+    // A background command needs the files as they were before it.
+    let in_background = step.session.running_background().next().is_some();
+    if step.session.is_moving() || step.session.active().is_some() || in_background {
         return;
     }
     let known = step.session.history().iter().filter(|set| !set.expired && ids.contains(&set.id));

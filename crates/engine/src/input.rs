@@ -7,9 +7,10 @@ use serde_json::Value;
 use trimtab_vocab::checkpoint::{Ask, Choice};
 use trimtab_vocab::event::{AbsentFile, CheckpointKind, Conflict, LoadedFile, Status};
 use trimtab_vocab::{
-    CallId, ChangePart, ChangeSetId, CheckpointId, Control, CopyStats, DryRun, Fault, FileEffects, FileLoss, FileMark,
-    FileState, FileWrite, InstructionFile, LeftBehind, ListedServer, Lists, MadePicture, MergeConflict, MergeObstacle,
-    Message, Problem, ReadResult, RefKey, Reply, Request, RequestId, Rule, SessionId, TasksView, Time, TimerId, Usage,
+    BackgroundReason, CallId, ChangePart, ChangeSetId, CheckpointId, Control, CopyStats, DryRun, Fault, FileEffects,
+    FileLoss, FileMark, FileState, FileWrite, HostAttempt, InstructionFile, LeftBehind, ListedServer, ListedSkill,
+    Lists, MadePicture, MergeConflict, MergeObstacle, Message, OpenPort, Problem, ReadResult, RefKey, Reply, Request,
+    RequestId, Rule, SessionId, SkillText, SnapshotLimits, TasksView, Time, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -33,7 +34,7 @@ pub enum Input {
     },
     /// The user answered.
     Answered {
-        /// What was asked.
+        /// The question.
         checkpoint: CheckpointId,
         /// The answer.
         choice: String,
@@ -133,6 +134,25 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         servers: Option<Vec<ListedServer>>,
     },
+    /// Instruction files beside what a tool of a request touches. It comes before the tool's result.
+    NestedFound { request: RequestId, files: Vec<InstructionFile> },
+    /// The skills that a request can use. It comes before `Loaded`.
+    SkillsListed {
+        request: RequestId,
+        skills: Vec<ListedSkill>,
+        /// The skill that the user calls.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        called: Option<Box<SkillText>>,
+    },
+    /// A skill was read for a call, or could not be read.
+    SkillRead {
+        call: CallId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        skill: Option<Box<SkillText>>,
+        /// Why it could not be read.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
+    },
     /// The tools of MCP servers are known, or have changed.
     ServersListed {
         servers: Vec<ListedServer>,
@@ -197,6 +217,30 @@ pub enum Input {
         call: CallId,
         ran: Ran,
         /// Its file changes, if it was watched.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        effects: Option<Box<FileEffects>>,
+    },
+    /// A command continues in the background, and its call ends.
+    Detached { call: CallId, detached: Detached },
+    /// A background command is ready, or listens on a port.
+    BackgroundNews {
+        call: CallId,
+        #[serde(default)]
+        ready: bool,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ports: Vec<OpenPort>,
+    },
+    /// What a background command has changed so far, of the files that an edit or another command changes now. So each
+    /// change is in the history in its turn, and undo reaches the state before the command.
+    BackgroundChanged { call: CallId, effects: Box<FileEffects> },
+    /// The user leaves the session for now.
+    Left { reason: String },
+    /// A hook has ended.
+    HookRan {
+        /// This run of it.
+        run: CallId,
+        ran: Ran,
+        /// What it did to files, if that was watched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         effects: Option<Box<FileEffects>>,
     },
@@ -444,6 +488,27 @@ pub struct RewindPreview {
     pub modified: u64,
 }
 
+/// A command as it is when it continues in the background.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Detached {
+    pub why: BackgroundReason,
+    /// What it was to be ready with has appeared; absent: nothing was named.
+    #[serde(default)]
+    pub ready: Option<bool>,
+    #[serde(default)]
+    pub ports: Vec<OpenPort>,
+    /// Its output so far.
+    #[serde(default)]
+    pub output: String,
+    /// Bytes it wrote, if `output` is not all of it.
+    #[serde(default)]
+    pub output_bytes: u64,
+    /// The limits of the snapshot before it, if there is one that outlasts other commands.
+    #[serde(default)]
+    pub watch: Option<SnapshotLimits>,
+}
+
 /// How a command ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -473,4 +538,7 @@ pub struct Ran {
     pub raw: Option<RefKey>,
     /// Additional notes, a sentence each.
     pub notes: Vec<String>,
+    /// Hosts that it tried to reach.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostAttempt>,
 }

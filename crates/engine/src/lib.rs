@@ -21,6 +21,7 @@ pub mod flow;
 mod fragment;
 pub mod handoff;
 mod history;
+mod hooks;
 mod input;
 pub mod intake;
 pub mod memory;
@@ -45,10 +46,15 @@ mod words;
 mod workers;
 
 pub use input::{
-    Compared, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, RewindPreview, WorkerAsk, WorkerReport,
+    Compared, Detached, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, RewindPreview, WorkerAsk,
+    WorkerReport,
 };
-pub use output::{Child, Effect, Output, Overview, RewindPath, RewindStep, TaskSelection, WorkerOrder};
-pub use permit::{CommandRuling, check_command, hidden_by_links, is_broad, trusts, unanswered_by, user_initiated};
+pub use output::{
+    BackgroundWait, Child, Effect, Output, Overview, RewindPath, RewindStep, SkillQuery, TaskSelection, WorkerOrder,
+};
+pub use permit::{
+    CommandRuling, check_command, check_hosts, hidden_by_links, is_broad, trusts, unanswered_by, user_initiated,
+};
 pub use proposal::{MergeOrder, MergePart, ProposedChange};
 pub use record::{Assist, AssistState, ChangeSet, Checkpoint, Flow, FlowState, Phase, RunningRequest, Session};
 pub use step::{fork, give_up, step};

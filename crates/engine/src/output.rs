@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use trimtab_vocab::{
-    Annotated, AutoMode, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan, FileSet, FileState, FileWrite,
-    OnConflict, Overtime, Prices, Prompt, ReadOp, RefKey, Request, RequestId, ServerCallPlan, SessionId,
-    SnapshotLimits, TimerId, Where,
+    Annotated, AutoMode, BackgroundId, BackgroundReason, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan,
+    FileSet, FileState, FileWrite, ListedHook, ListedSkill, OnConflict, Overtime, Prices, Prompt, ReadOp, ReadyWhen,
+    RefKey, Request, RequestId, ServerCallPlan, SessionId, SnapshotLimits, TimerId, Where,
 };
 
 use crate::Input;
@@ -57,6 +57,15 @@ pub enum Output {
     Effect(Effect),
 }
 
+/// Which skills a request needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillQuery {
+    /// Also those of the folder, because it is trusted.
+    pub with_folder: bool,
+    /// The skill that the user calls, whose text is needed.
+    pub called: Option<String>,
+}
+
 /// Work for the world.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
@@ -97,6 +106,16 @@ pub enum Effect {
         overview: Option<Overview>,
         /// Whether the MCP servers are to be listed. None of them is waited for.
         servers: bool,
+        /// Which skills are to be listed.
+        skills: Option<SkillQuery>,
+    },
+    /// Read a skill, answered by `SkillRead`, or another file of its folder, answered by `Looked`.
+    ReadSkill {
+        request: RequestId,
+        call: CallId,
+        skill: Box<ListedSkill>,
+        /// Another file of its folder.
+        file: Option<String>,
     },
     /// See something; answered by `Looked`.
     Read {
@@ -111,7 +130,7 @@ pub enum Effect {
         call: CallId,
         /// `provider/name`.
         model: String,
-        /// What is to be seen.
+        /// What to show.
         prompt: String,
         count: u32,
         /// Milliseconds to wait before.
@@ -189,7 +208,41 @@ pub enum Effect {
         plan: CommandPlan,
         /// A snapshot is taken first, so that its file changes can be found.
         watch: Option<SnapshotLimits>,
+        /// It continues in the background; answered by `Detached`, unless it ends before.
+        background: Option<BackgroundWait>,
     },
+    /// Run a hook; answered by `HookRan`. Never asked again after a crash.
+    RunHook {
+        request: RequestId,
+        /// This run of it.
+        run: CallId,
+        /// How it is run.
+        plan: CommandPlan,
+        /// A snapshot is taken first, so that its file changes can be found.
+        watch: Option<SnapshotLimits>,
+        /// The hook. A project's is not run if it is no longer what was approved.
+        hook: Box<ListedHook>,
+    },
+    /// Let a running command continue in the background; answered by `Detached`, unless it ends before.
+    Detach { call: CallId, why: BackgroundReason },
+    /// End a background command; answered by `Ran`.
+    EndBackground { call: CallId },
+    /// Read the output of a background command; answered by `Looked`.
+    ReadOutput {
+        request: RequestId,
+        call: CallId,
+        /// The call that started it.
+        of: CallId,
+        /// Its ID, for the text.
+        id: BackgroundId,
+        /// Where its output is stored, if it has ended.
+        stored: RefKey,
+        since: Option<u64>,
+        /// Bytes to show at most.
+        limit: usize,
+    },
+    /// Find the file changes of a background command that ended with an earlier owner; answered by `Surveyed`.
+    InspectBackground { call: CallId, watch: SnapshotLimits },
     /// Find the file changes of an interrupted command; answered by `Surveyed`.
     InspectEffects {
         request: RequestId,
@@ -233,6 +286,12 @@ pub enum Effect {
     },
 }
 
+/// What is waited for before a background command's call ends.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BackgroundWait {
+    pub ready: Option<ReadyWhen>,
+}
+
 impl Effect {
     /// Whether something outside changes by it, or is paid for: the intent must be on the disk before it begins. What
     /// only looks or waits is simply begun again.
@@ -245,16 +304,22 @@ impl Effect {
             | Self::Restore { .. }
             | Self::StartWorker(_)
             | Self::CallServer { .. }
+            | Self::RunHook { .. }
             | Self::Run { .. } => true,
             Self::Admit { .. }
             | Self::Load { .. }
             | Self::Read { .. }
+            | Self::ReadSkill { .. }
             | Self::ListServers { .. }
             | Self::Recall { .. }
             | Self::Prepare { .. }
             | Self::SelectHunks { .. }
             | Self::Compare { .. }
             | Self::InspectEffects { .. }
+            | Self::InspectBackground { .. }
+            | Self::Detach { .. }
+            | Self::EndBackground { .. }
+            | Self::ReadOutput { .. }
             | Self::Overtime { .. }
             | Self::Abort { .. }
             | Self::ViewTasks { .. }
@@ -300,7 +365,7 @@ pub struct RewindStep {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Child {
     pub id: SessionId,
-    /// Where it works.
+    /// The session's folder.
     pub folder: String,
     /// Its log so far.
     pub facts: Vec<Fact>,

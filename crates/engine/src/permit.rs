@@ -7,18 +7,19 @@ mod deeds;
 mod doubt;
 
 pub(crate) use commands::command_policy;
-pub use commands::{CommandRuling, check_command, unanswered_by};
+pub use commands::{CommandRuling, check_command, check_hosts, unanswered_by};
 
 use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::sensitive_paths;
 use trimtab_vocab::wording::{PermissionReason, Refusal};
 use trimtab_vocab::{
-    Approval, ApprovalClass, Approved, CallId, CommandPlan, CommandRun, ControlFile, FileLoss, FilePlan, FileSet,
-    FileWrite, Machine, PersonDecision, ReadOp, Rule, RuleVerdict, Sandbox, ServerCall, ServerCallPlan, control_file,
+    Approval, ApprovalClass, Approved, Autonomy, CallId, CommandClass, CommandPlan, CommandRun, ControlFile, FileLoss,
+    FilePlan, FileSet, FileWrite, HostPolicy, Machine, PersonDecision, ReadOp, Rule, RuleVerdict, Sandbox, ServerCall,
+    ServerCallPlan, control_file,
 };
 
 use crate::proposal::command::Policy;
-use crate::record::{BatchItem, Progress, RunningRequest, Session, WriteConcerns};
+use crate::record::{Batch, BatchItem, Progress, RunningRequest, Session, WriteConcerns};
 use crate::tools::ToolAction;
 use case::{PermitCase, PermitSubject};
 
@@ -112,6 +113,19 @@ impl Permit {
     }
 }
 
+/// The plan for a hook. Outside of the sandbox it is the user's own, which they have put into their own file.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that vouches for an approval")]
+pub(crate) fn hook(run: CommandRun) -> Option<CommandPlan> {
+    let fingerprint = fingerprint(&run);
+    let is_own = run.sandbox == Sandbox::Off;
+    let approved = Approved::witness(run, Approval::Setting);
+    let plan = match is_own {
+        true => Some(CommandPlan::unfenced(approved, PersonDecision::witness())),
+        false => CommandPlan::fenced(approved),
+    };
+    plan.map(|plan| plan.named(fingerprint))
+}
+
 /// The hash that an approval of a command names.
 pub(crate) fn fingerprint(run: &CommandRun) -> String {
     blake3::hash(run.sealed().as_bytes()).to_hex().to_string()
@@ -159,7 +173,7 @@ impl AllowedByAnswer {
 pub(crate) fn is_trusted(session: &Session, active: &RunningRequest) -> bool {
     let settings = &active.request.settings;
     let ruled = session.folder().is_some_and(|folder| trusts(session.rules(), folder, &settings.machine));
-    settings.trusted || active.trust.answer == Some(true) || ruled
+    settings.trust.trusted || active.trust.answer == Some(true) || ruled
 }
 
 impl Session {
@@ -211,6 +225,17 @@ impl<'a> Prospect<'a> {
 
 /// May this be done?
 pub(crate) fn judge(session: &Session, active: &RunningRequest, action: &ToolAction, prospect: Prospect<'_>) -> Ruling {
+    judge_at(session.autonomy_for(&active.request.settings), session, active, action, prospect)
+}
+
+/// The same at a level of autonomy.
+pub(crate) fn judge_at(
+    level: Autonomy,
+    session: &Session,
+    active: &RunningRequest,
+    action: &ToolAction,
+    prospect: Prospect<'_>,
+) -> Ruling {
     let acts = match action {
         ToolAction::Change(_) | ToolAction::Run { .. } => true,
         ToolAction::CallServer(call) => !call.tool.read_only,
@@ -220,15 +245,25 @@ pub(crate) fn judge(session: &Session, active: &RunningRequest, action: &ToolAct
         return Ruling::Refuse(Refusal::PlanMode);
     }
     if let ToolAction::Run { command, outside: None, .. } = action {
-        return command_case(session, active).judge(command).into_ruling(command, session.rules_folder());
+        return command_case(level, session, active).judge(command).into_ruling(command, session.rules_folder());
     }
-    let Some(case) = PermitCase::new(session, active, action, prospect) else {
+    let Some(case) = PermitCase::new(level, session, active, action, prospect) else {
         return Ruling::Go(Permit::standing(Approval::Setting));
     };
     match case.refusal() {
         Some(refusal) => Ruling::Refuse(refusal),
         None => case.permit().map_or_else(|| case.question(), Ruling::Go),
     }
+}
+
+/// What becomes of a command of a series once the user wants all of them run.
+pub(crate) fn judge_agreed(session: &Session, active: &RunningRequest, command: &str) -> Ruling {
+    if active.path() == Some(RouteDecision::Plan) {
+        return Ruling::Refuse(Refusal::PlanMode);
+    }
+    let level = session.autonomy_for(&active.request.settings);
+    let case = commands::CommandCase { agreed: true, ..command_case(level, session, active) };
+    case.judge(command).into_ruling(command, session.rules_folder())
 }
 
 /// The user's rule allows it. Where only the user can, the rule names exactly this, and is their recorded decision.
@@ -239,8 +274,21 @@ fn by_rule(rule: &Rule, class: ApprovalClass) -> Permit {
     Permit { by: Approval::Rule { rule: rule.to_string() }, person }
 }
 
-fn command_case<'a>(session: &'a Session, active: &'a RunningRequest) -> commands::CommandCase<'a> {
+/// Whether what the last reply wants was written as text, or comes from a damaged reply.
+fn is_doubtful(active: &RunningRequest) -> bool {
+    let is_doubtful = |batch: &Batch| batch.unasked_text || batch.mended || batch.recovered;
+    active.batch.as_ref().is_some_and(is_doubtful) || active.series.as_ref().is_some_and(|series| series.mended)
+}
+
+/// The level of autonomy for the commands of the last reply. What is doubtful is not trusted any further than usual.
+pub(crate) fn command_level(session: &Session, active: &RunningRequest) -> Autonomy {
+    let level = session.autonomy_for(&active.request.settings);
+    if is_doubtful(active) { level.min(Autonomy::Standard) } else { level }
+}
+
+fn command_case<'a>(level: Autonomy, session: &'a Session, active: &'a RunningRequest) -> commands::CommandCase<'a> {
     commands::CommandCase {
+        level: if is_doubtful(active) { level.min(Autonomy::Standard) } else { level },
         settings: &active.request.settings,
         rules: session.rules(),
         folder: session.folder(),
@@ -248,6 +296,17 @@ fn command_case<'a>(session: &'a Session, active: &'a RunningRequest) -> command
         agreed: active.has_agreed(),
         proposed: active.batch.as_ref().is_some_and(|batch| batch.of_series),
     }
+}
+
+/// What a command may reach from the network of its session; none if it has a network of its own, which is all that a
+/// read-only command needs.
+pub(crate) fn host_policy(session: &Session, active: &RunningRequest, run: &CommandRun) -> Option<HostPolicy> {
+    if run.sandbox == Sandbox::Off || run.automatic == Some(CommandClass::Read) {
+        return None;
+    }
+    let access = active.request.settings.commands.network;
+    let policy = HostPolicy::new(access, session.rules(), session.rules_folder());
+    Some(HostPolicy { once: run.hosts.clone(), ..policy })
 }
 
 /// The tool's name in rules about commands that run outside of the sandbox.
@@ -305,9 +364,7 @@ pub(crate) fn secret_in(op: &ReadOp) -> Option<&str> {
         // File names are not secrets, and fetching a page asks by host.
         ReadOp::List { .. } | ReadOp::Glob { .. } | ReadOp::Fetch { .. } | ReadOp::WebSearch { .. } => return None,
     };
-    // The folder's own settings may be read: keys are not kept there.
-    let others: Vec<String> = parts(named).filter(|part| part != ".trimtab").collect();
-    sensitive_paths::has_secret(&others.join("/")).then_some(named.as_str())
+    sensitive_paths::holds_keys(named).then_some(named.as_str())
 }
 
 /// A path without detours in its spelling, relative to the folder, as rules name it.

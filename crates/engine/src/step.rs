@@ -1,7 +1,7 @@
 //! The entry point: an input goes in, facts and effects come out.
 
 use trimtab_vocab::event::SessionFact;
-use trimtab_vocab::{Fact, Problem, RequestId, SessionId};
+use trimtab_vocab::{Fact, FileRewind, Problem, RequestId, SessionId};
 
 use crate::record::Session;
 use crate::transition::Transition;
@@ -40,6 +40,11 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
             let loaded = turn::LoadedContext { files, missing, instructions, instruction_files, servers };
             turn::loaded(&mut step, &request, loaded, &absent);
         }
+        Input::NestedFound { request, files } => turn::instructions::nested(&mut step, &request, files),
+        Input::SkillsListed { request, skills, called } => {
+            turn::skills::listed(&mut step, &request, skills, called);
+        }
+        Input::SkillRead { call, skill, problem } => turn::skills::read(&mut step, &call, skill, problem),
         Input::ServersListed { servers, call } => turn::servers::listed(&mut step, servers, call.as_ref()),
         Input::ServerAnswered { call, seen } => turn::servers::answered(&mut step, &call, seen),
         Input::Looked { call, seen } => turn::batch::read_finished(&mut step, &call, seen),
@@ -52,7 +57,12 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::ChildGone { child, handed_on } => handoff::child_gone(&mut step, child, handed_on),
         Input::Restored { problem } => history::restored(&mut step, problem),
         Input::Ran { call, ran, effects } => turn::batch::ran(&mut step, &call, ran, effects.as_deref()),
+        Input::Left { reason } => turn::hooks::left(&mut step, &reason),
+        Input::HookRan { run, ran, effects } => turn::hooks::ended(&mut step, &run, &ran, effects.as_deref()),
         Input::Surveyed { call, effects } => turn::batch::effects_inspected(&mut step, &call, &effects),
+        Input::Detached { call, detached } => turn::background::detached(&mut step, &call, detached),
+        Input::BackgroundNews { call, ready, ports } => turn::background::news(&mut step, &call, ready, &ports),
+        Input::BackgroundChanged { call, effects } => turn::background::changed(&mut step, &call, &effects),
         Input::Overdue { call } => turn::overtime::overdue(&mut step, &call),
         Input::RuleAdded { rule } => turn::answers::rule_added(&mut step, rule),
         Input::Listed { lists } => turn::answers::listed(&mut step, &lists),
@@ -71,6 +81,7 @@ fn outputs(mut step: Transition<'_>) -> Vec<Output> {
     while let Some(next) = step.take_next() {
         turn::resume(&mut step, next);
     }
+    turn::hooks::notify(&mut step);
     let session = &*step.session;
     let reports = subtasks::worker::reports(session, step.so_far());
     let mut outputs = step.into_outputs();
@@ -88,10 +99,21 @@ pub fn give_up(session: &mut Session, input: Option<Input>, problem: Problem) ->
 
 /// Ends everything that runs or waits in a session that was folded from another one up to its fact `at`, and records
 /// the origin: how the log of a fork continues.
-pub fn fork(session: &mut Session, from: &SessionId, at: u64) -> Vec<(Option<RequestId>, Fact)> {
+///
+/// With `rewound`, the user went back to an earlier message, and these changes of files were undone for it.
+pub fn fork(
+    session: &mut Session,
+    from: &SessionId,
+    at: u64,
+    rewound: Option<Vec<FileRewind>>,
+) -> Vec<(Option<RequestId>, Fact)> {
     let mut step = Transition::new(session);
     turn::control::leave_all(&mut step);
-    step.emit(None, SessionFact::Forked { from: from.clone(), at, message: Some(FORKED.to_owned()) });
+    let text = match &rewound {
+        Some(moved) if !moved.is_empty() => REWOUND,
+        _ => FORKED,
+    };
+    step.emit(None, SessionFact::Forked { from: from.clone(), at, message: Some(text.to_owned()), rewound });
     let fact = |output| match output {
         Output::Event { request, fact } => Some((request, fact)),
         _ => None,
@@ -101,6 +123,9 @@ pub fn fork(session: &mut Session, from: &SessionId, at: u64) -> Vec<(Option<Req
 
 /// The note to the model about a fork.
 const FORKED: &str = "[The user forked this conversation here. It continues without the messages after this point. The original session may have changed files in the folder since then, so read a file again before you rely on it.]";
+
+/// The note to the model when the files went back with the conversation.
+const REWOUND: &str = "[The user went back to this point of the conversation. It continues without the messages after it. The changes that were made to files since then were undone, so read a file again before you rely on it.]";
 
 /// Lets a test emit facts and continue from them, if their room is not what is tested.
 #[cfg(test)]

@@ -3,6 +3,10 @@
 //!
 //! It takes one pass and memory proportional to the text, because cursor positions are bounded.
 
+use std::collections::BTreeSet;
+
+use regex_automata::meta::Regex;
+
 /// A program's output, for reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Readable {
@@ -20,6 +24,38 @@ const SNIFFED: usize = 8 * 1024;
 const WIDEST: usize = 1_000;
 /// Spaces that jumps may leave behind, all together.
 const PADDING: usize = 256 * 1024;
+
+/// Bytes at the end of an output that are searched for a pattern at once.
+pub const SEARCHED: usize = 64 * 1024;
+
+/// A pattern that a program's output is searched for: a regular expression, or plain text where it is none.
+pub struct OutputPattern {
+    text: String,
+    regex: Option<Regex>,
+}
+
+impl OutputPattern {
+    pub fn new(text: &str) -> Self {
+        // A model names the pattern: what would take much memory is searched for as text.
+        let config = Regex::config().nfa_size_limit(Some(16 * 1024));
+        let regex = Regex::builder().configure(config).build(text).ok();
+        Self { text: text.to_owned(), regex }
+    }
+
+    /// Whether it is in the end of an output. A bound for the text is a bound for the time, whatever the pattern is.
+    pub fn is_in(&self, output: &str) -> bool {
+        let output = &output[output.ceil_char_boundary(output.len().saturating_sub(SEARCHED))..];
+        output.contains(&self.text) || self.regex.as_ref().is_some_and(|regex| regex.is_match(output))
+    }
+}
+
+/// The ports of local addresses that a text names, such as `http://localhost:5173/`.
+pub fn local_ports(text: &str) -> BTreeSet<u16> {
+    let hosts = ["localhost:", "127.0.0.1:", "0.0.0.0:", "[::1]:", "[::]:"];
+    let after = hosts.iter().flat_map(|host| text.match_indices(host).map(|(at, host)| &text[at + host.len()..]));
+    let digits = after.map(|rest| &rest[..rest.bytes().take_while(u8::is_ascii_digit).count()]);
+    digits.filter_map(|digits| digits.parse().ok()).filter(|port| *port > 0).collect()
+}
 
 /// Makes bytes readable.
 pub fn readable(bytes: &[u8]) -> Readable {
@@ -295,6 +331,27 @@ mod tests {
         assert!(shown(&many).len() <= PADDING + 2 * 100_000);
         let lines = "\x1b[100B.".repeat(100_000);
         assert!(shown(&lines).len() <= PADDING + 3 * 100_000);
+    }
+
+    #[test]
+    fn a_pattern_that_a_model_chose_never_takes_long() {
+        // Letters without an order, so that no two places of the text look the same to the pattern.
+        let mut seed = 1_u32;
+        let mut letter = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            if seed >> 31 == 0 { 'a' } else { 'b' }
+        };
+        let output: String = (0..SEARCHED).map(|_| letter()).collect();
+        let began = std::time::Instant::now();
+        for text in
+            ["[ab]*a[ab]{300}c", "(?:a|b|ab|ba)*(?:a|b){200}c", "(?:a?b?){400}x", r"(?:\w*\s?){60}!", r"\p{L}{50}\d"]
+        {
+            assert!(!OutputPattern::new(text).is_in(&output), "{text}");
+        }
+        assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+        let mut long = "x".repeat(4 * SEARCHED);
+        long.push_str("ready");
+        assert!(OutputPattern::new("rea.y").is_in(&long), "the end of a long text is searched");
     }
 
     #[test]

@@ -30,51 +30,64 @@ pub(crate) fn part_tokens(part: &Part) -> u64 {
 
 /// About how many tokens a text has.
 pub fn estimate(text: &str) -> u64 {
-    let mut tokens = 0.0_f64;
-    let mut letters = 0_u32;
-    let mut digits = 0_u32;
-    let mut signs = 0_u32;
-    let mut spaces = 0_u32;
-    let mut flush = |letters: &mut u32, digits: &mut u32, signs: &mut u32, spaces: &mut u32| {
-        tokens += match *letters {
-            0 => 0.0,
-            n => 1.0 + f64::from(n.saturating_sub(5)) / 5.5,
-        };
-        tokens += (f64::from(*digits) / 3.0).ceil();
-        tokens += f64::from(*signs) / 1.6;
-        // One space belongs to the word after it; more of them are separate tokens.
-        tokens += f64::from(spaces.saturating_sub(1)) / 6.0;
-        (*letters, *digits, *signs, *spaces) = (0, 0, 0, 0);
-    };
-    let mut foreign = 0.0_f64;
-    let mut last = ' ';
-    for c in text.chars() {
-        let same_kind = (c.is_ascii_alphabetic()
-            && last.is_ascii_alphabetic()
-            && !(c.is_ascii_uppercase() && last.is_ascii_lowercase()))
-            || (c.is_ascii_digit() && last.is_ascii_digit())
-            || (c.is_ascii_punctuation() && last.is_ascii_punctuation())
-            || (c.is_ascii_whitespace() && last.is_ascii_whitespace());
-        if !same_kind {
-            flush(&mut letters, &mut digits, &mut signs, &mut spaces);
+    let bytes = text.as_bytes();
+    let (mut tokens, mut foreign) = (0.0_f64, 0.0_f64);
+    let mut at = 0;
+    while let Some(first) = bytes.get(at) {
+        let start = at;
+        match first {
+            b'a'..=b'z' | b'A'..=b'Z' => {
+                at += 1;
+                // A capital begins a word of its own.
+                let is_in_word = |last: u8, next: u8| {
+                    next.is_ascii_alphabetic() && !(next.is_ascii_uppercase() && last.is_ascii_lowercase())
+                };
+                while at < bytes.len() && is_in_word(bytes[at - 1], bytes[at]) {
+                    at += 1;
+                }
+                tokens += 1.0 + f64::from(count(at - start).saturating_sub(5)) / 5.5;
+            }
+            b'0'..=b'9' => {
+                at += length(&bytes[at..], u8::is_ascii_digit);
+                tokens += f64::from(count(at - start).div_ceil(3));
+            }
+            byte if byte.is_ascii_punctuation() => {
+                at += length(&bytes[at..], u8::is_ascii_punctuation);
+                tokens += f64::from(count(at - start)) / 1.6;
+            }
+            byte if byte.is_ascii_whitespace() => {
+                at += length(&bytes[at..], u8::is_ascii_whitespace);
+                let lines = bytes[start..at].iter().filter(|byte| **byte == b'\n').count();
+                (0..lines).for_each(|_| foreign += 0.6);
+                // One space belongs to the word after it; more of them are separate tokens.
+                tokens += f64::from(count(at - start - lines).saturating_sub(1)) / 6.0;
+            }
+            byte if byte.is_ascii() => {
+                at += 1;
+                tokens += 1.0 / 1.6;
+            }
+            _ => {
+                let c = text[at..].chars().next().unwrap_or_default();
+                at += c.len_utf8();
+                foreign += match c {
+                    '\u{80}'..='\u{24f}' => 0.55,
+                    '\u{370}'..='\u{5ff}' => 0.5,
+                    '\u{600}'..='\u{fff}' => 0.7,
+                    c if u32::from(c) > 0xffff => 2.0,
+                    _ => 1.0,
+                };
+            }
         }
-        match c {
-            'a'..='z' | 'A'..='Z' => letters += 1,
-            '0'..='9' => digits += 1,
-            '\n' => foreign += 0.6,
-            c if c.is_ascii_whitespace() => spaces += 1,
-            c if c.is_ascii() => signs += 1,
-            '\u{80}'..='\u{24f}' => foreign += 0.55,
-            '\u{370}'..='\u{5ff}' => foreign += 0.5,
-            '\u{600}'..='\u{fff}' => foreign += 0.7,
-            '\u{2e80}'..='\u{d7ff}' => foreign += 1.0,
-            c if u32::from(c) > 0xffff => foreign += 2.0,
-            _ => foreign += 1.0,
-        }
-        last = c;
     }
-    flush(&mut letters, &mut digits, &mut signs, &mut spaces);
     (tokens + foreign).ceil() as u64
+}
+
+fn length(bytes: &[u8], is_in: fn(&u8) -> bool) -> usize {
+    bytes.iter().position(|byte| !is_in(byte)).unwrap_or(bytes.len())
+}
+
+fn count(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// The beginning of a text, of at most `most` tokens.

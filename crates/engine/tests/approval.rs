@@ -4,8 +4,8 @@ use trimtab_engine::{Effect, Input, Output, Session, step};
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{CheckpointFact, CommandFact};
 use trimtab_vocab::{
-    CallId, CheckpointId, Fact, Message, ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role, RunSettings,
-    StopReason, ToolCall, Usage,
+    CallId, CheckpointId, Fact, FolderTrust, Message, ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role,
+    RunSettings, StopReason, ToolCall, Usage,
 };
 
 type Log = Vec<(Option<RequestId>, Fact)>;
@@ -31,7 +31,7 @@ fn asked() -> (Log, CheckpointId) {
     let facts_of_model = ModelFacts { window: 100_000, ..ModelFacts::default() };
     let settings = RunSettings {
         models: ModelSettings { model: "a/b".into(), facts: facts_of_model, ..ModelSettings::default() },
-        trusted: true,
+        trust: FolderTrust::WHOLE,
         ..RunSettings::default()
     };
     let request = Request::new(id.clone(), "go", settings);

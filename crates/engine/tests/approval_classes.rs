@@ -1,12 +1,12 @@
 //! Who may approve what: class by class, under each way to handle approvals, and after a kill.
 
 use serde_json::{Value, json};
-use trimtab_engine::{Effect, Input, Output, Prepared, Ran, Session, step};
+use trimtab_engine::{Effect, Input, Interrupted, Output, Prepared, Ran, Session, step};
 use trimtab_vocab::event::{CheckpointFact, McpFact, RequestFact, Status, ToolFact};
 use trimtab_vocab::{
-    ApprovalClass, Approve, CallId, CheckpointId, CommandClass, CommandPlan, Fact, FileState, FileWrite, ListedServer,
-    Message, ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role, Rule, RuleVerdict, RunSettings, Sandbox,
-    ServerTool, StopReason, ToolCall, Usage,
+    ApprovalClass, Approve, CallId, CheckpointId, CommandClass, CommandPlan, Fact, FileState, FileWrite, FolderTrust,
+    HookEvent, ListedHook, ListedServer, Message, ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role,
+    Rule, RuleVerdict, RunSettings, Sandbox, ServerTool, StopReason, ToolCall, Usage,
 };
 
 struct Play {
@@ -33,12 +33,15 @@ impl Play {
 
     /// The same with this server and these rules.
     fn with(approve: Approve, tool: &str, input: &Value, server: ListedServer, rules: &[Rule]) -> Self {
+        let settings = RunSettings { approve, rules: rules.to_vec(), attended: false, ..RunSettings::default() };
+        Self::in_settings(settings, tool, input, server)
+    }
+
+    fn in_settings(settings: RunSettings, tool: &str, input: &Value, server: ListedServer) -> Self {
         let id: RequestId = "r1".parse().expect("an id");
         let facts = ModelFacts { window: 100_000, ..ModelFacts::default() };
-        let (trusted, attended) = (true, false);
         let models = ModelSettings { model: "a/b".into(), facts, ..ModelSettings::default() };
-        let rules = rules.to_vec();
-        let settings = RunSettings { models, trusted, attended, approve, rules, ..RunSettings::default() };
+        let settings = RunSettings { models, trust: FolderTrust::WHOLE, ..settings };
         let mut play = Self { session: Session::default(), log: Vec::new(), outputs: Vec::new() };
         play.feed(Input::Opened { folder: "/p".into() });
         play.feed(Input::Said { request: Box::new(Request::new(id.clone(), "go", settings)) });
@@ -60,7 +63,13 @@ impl Play {
         let message = Message { role: Role::Assistant, parts: vec![Part::ToolUse(wish)] };
         let reply = Reply { message, stop_reason: Some(StopReason::ToolUse), usage: Usage::default() };
         play.feed(Input::Replied { call: call.expect("a call"), reply, raw: None, warnings: Vec::new() });
-        let prepares = play.outputs.iter().find_map(|output| match output {
+        play.prepare(tool);
+        play
+    }
+
+    /// Finds out what a change would make of its file, if that is wanted.
+    fn prepare(&mut self, tool: &str) {
+        let prepares = self.outputs.iter().find_map(|output| match output {
             Output::Effect(Effect::Prepare { call, change, .. }) => Some((call.clone(), change.path().to_owned())),
             _ => None,
         });
@@ -79,9 +88,16 @@ impl Play {
                 losses: Vec::new(),
                 unsaved: Vec::new(),
             };
-            play.feed(Input::Prepared { call, prepared });
+            self.feed(Input::Prepared { call, prepared });
         }
-        play
+    }
+
+    /// The hook that is to run.
+    fn hook(&self) -> Option<CallId> {
+        self.outputs.iter().rev().find_map(|output| match output {
+            Output::Effect(Effect::RunHook { run, .. }) => Some(run.clone()),
+            _ => None,
+        })
     }
 
     /// The same session after a kill: nothing but its log is left.
@@ -325,4 +341,70 @@ fn a_search_for_tools_names_the_servers_that_are_still_connecting() {
     });
     let found = found.expect("the search ends");
     assert!(found.contains("still connecting: helper"), "{found}");
+}
+
+fn check(matcher: &str) -> ListedHook {
+    let (matcher, command, hash) = (matcher.into(), "check".into(), "1f".into());
+    ListedHook { event: HookEvent::PreToolUse, matcher, command, hash, timeout_s: 9, ..ListedHook::default() }
+}
+
+#[test]
+fn a_check_that_fails_needs_a_person_for_every_tool_also_after_a_kill() {
+    for (tool, input, class) in cases() {
+        for is_killed in [false, true] {
+            let settings = RunSettings { approve: Approve::Auto, hooks: vec![check("*")], ..RunSettings::default() };
+            let mut play = Play::in_settings(settings, tool, &input, server());
+            let run = play.hook().unwrap_or_else(|| panic!("{tool} {input} is checked"));
+            assert!(
+                !play.acts() && play.asked().is_none(),
+                "{tool} {input}: nothing happens before the check has ended"
+            );
+            if is_killed {
+                play = play.again();
+                let interrupted = play.session.under_way();
+                let interrupted = interrupted.into_iter().map(|call| Interrupted { call, partial: None }).collect();
+                play.feed(Input::Woke { interrupted });
+            } else {
+                play.feed(Input::HookRan { run, ran: Ran { timed_out: true, ..Ran::default() }, effects: None });
+            }
+            assert!(!play.acts(), "{tool} {input}");
+            play.prepare(tool);
+            let (_, asked) = play.asked().unwrap_or_else(|| panic!("{tool} {input} asks"));
+            assert_eq!(asked, Some(if class.needs_person() { class } else { ApprovalClass::Hook }), "{tool} {input}");
+            assert!(!play.acts() && !play.is_answered(), "{tool} {input}: no setting answers it");
+            play.outputs.clear();
+            play.answer("allow");
+            assert!(play.acts() && play.hook().is_none(), "{tool} {input}: it is not checked again");
+        }
+    }
+}
+
+#[test]
+fn a_check_is_of_the_tools_that_it_names_by_their_names_here_and_elsewhere() {
+    let is_checked = |matcher: &str, tool: &str, input: Value| {
+        let settings = RunSettings { hooks: vec![check(matcher)], ..RunSettings::default() };
+        Play::in_settings(settings, tool, &input, server()).hook().is_some()
+    };
+    let echo = || json!({"text": "a"});
+    assert!(is_checked("mcp__helper__.*", "mcp__helper__echo", echo()));
+    assert!(!is_checked("mcp__other__.*", "mcp__helper__echo", echo()));
+    let run = || json!({"command": "make all"});
+    assert!(is_checked("Bash", "run_command", run()) && is_checked("run_command", "run_command", run()));
+    assert!(!is_checked("Edit|Write", "run_command", run()));
+    assert!(is_checked("Edit|Write", "write_file", json!({"path": "a", "content": "x"})));
+}
+
+#[test]
+fn a_hook_of_a_folder_runs_only_as_it_was_approved() {
+    let project = |hash: &str| ListedHook { project: true, hash: hash.into(), ..check("*") };
+    let rule = |verdict| Rule::hook("/p", &project("1f"), verdict);
+    let runs = |hash: &str, rules: Vec<Rule>| {
+        let settings = RunSettings { hooks: vec![project(hash)], rules, ..RunSettings::default() };
+        Play::in_settings(settings, "run_command", &json!({"command": "make all"}), server()).hook().is_some()
+    };
+    assert!(!runs("1f", Vec::new()) && runs("1f", vec![rule(RuleVerdict::Allow)]));
+    assert!(!runs("2f", vec![rule(RuleVerdict::Allow)]), "another version");
+    assert!(!runs("1f", vec![rule(RuleVerdict::Allow), rule(RuleVerdict::Deny)]));
+    let elsewhere = Rule { folder: Some("/q".into()), ..rule(RuleVerdict::Allow) };
+    assert!(!runs("1f", vec![elsewhere]));
 }

@@ -3,8 +3,8 @@
 use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Session, step};
 use trimtab_vocab::event::{ModelFact, OfferedTools, ReplyFact, RequestFact, Status, UsageFact};
 use trimtab_vocab::{
-    CallId, Control, Effort, Fact, Fault, Message, Mode, ModelFacts, ModelSettings, Part, Problem, ProblemKind, Prompt,
-    Purpose, Reply, Request, RequestId, Retry, Role, RunSettings, StopReason, Usage,
+    CallId, Control, Effort, Fact, Fault, FolderTrust, Message, Mode, ModelFacts, ModelSettings, Part, Problem,
+    ProblemKind, Prompt, Purpose, Reply, Request, RequestId, Retry, Role, RunSettings, StopReason, Usage,
 };
 
 const PURPOSES: [&str; 10] = [
@@ -28,7 +28,7 @@ fn id(name: &str) -> RequestId {
 fn said(session: &mut Session, name: &str, text: &str, mode: Mode) -> Vec<Output> {
     let settings = RunSettings {
         models: ModelSettings { model: "m/x".into(), ..ModelSettings::default() },
-        trusted: true,
+        trust: FolderTrust::WHOLE,
         ..RunSettings::default()
     };
     let request = Request { mode, ..Request::new(id(name), text, settings) };
@@ -247,7 +247,7 @@ fn a_reply_that_is_cut_off_names_the_limit_that_cut_it() {
     ] {
         let facts = ModelFacts { window, max_output, ..ModelFacts::default() };
         let models = ModelSettings { model: "m/x".into(), facts, max_output_tokens: 1_000, ..ModelSettings::default() };
-        let settings = RunSettings { models, trusted: true, ..RunSettings::default() };
+        let settings = RunSettings { models, trust: FolderTrust::WHOLE, ..RunSettings::default() };
         let mut session = Session::default();
         step(&mut session, Input::Opened { folder: "/p".into() });
         let request = Request { mode: Mode::Chat, ..Request::new(id("r1"), "Tell me about tides", settings) };

@@ -7,7 +7,9 @@ use trimtab_engine::proposal::command::{
     CommandDecision, CommandVerdict, Policy, default_allow, judge, only_looks, usual_allow,
 };
 use trimtab_engine::{check_command, unanswered_by};
-use trimtab_vocab::{Applying, CommandClass, CommandSettings, Rule, RuleVerdict, RunSettings};
+use trimtab_vocab::{
+    Applying, Autonomy, AutonomySettings, CommandClass, CommandSettings, Rule, RuleVerdict, RunSettings,
+};
 
 fn policy() -> Policy {
     Policy::new("/home/ada/work", "/home/ada")
@@ -831,6 +833,15 @@ fn everyday_lines_need_few_questions() {
     let (all, asked) = score(&auto());
     println!("Without a question: {read} by default, {all} with apply.commands = \"auto\". The others:\n{asked}");
     assert!(read >= 107 && all >= 171, "{read}, {all}:\n{asked}");
+    let at = |level: Autonomy| {
+        let autonomy = AutonomySettings { level: Some(level), limit: None };
+        score(&RunSettings { autonomy, ..RunSettings::default() })
+    };
+    let ((careful, _), (standard, _), (trusting, asked)) =
+        (at(Autonomy::Careful), at(Autonomy::Standard), at(Autonomy::Trusting));
+    println!("By level: careful {careful}, standard {standard}, trusting {trusting}. The others:\n{asked}");
+    assert_eq!((careful, standard), (0, read));
+    assert!(trusting >= all, "{trusting}:\n{asked}");
 }
 
 #[test]
@@ -852,7 +863,7 @@ fn what_is_checked_is_what_a_session_does() {
     assert_eq!(check(&auto, &[], "cargo test").0, CommandDecision::Auto);
     let (decision, reason) = check(&ask, &[], "cargo test");
     assert_eq!(decision, CommandDecision::Ask);
-    assert!(reason.starts_with("it can change files (`apply.commands`)"), "{reason}");
+    assert!(reason.starts_with("it can change files (`apply.commands"), "{reason}");
     for (rules, line, decision) in [
         (vec![allow("cargo test *")], "cargo test --workspace", CommandDecision::Auto),
         (vec![allow("cargo test *")], "cargo test; rm x", CommandDecision::Ask),

@@ -8,9 +8,9 @@ use trimtab_engine::tokens::estimate;
 use trimtab_engine::{Effect, Input, Output, Session, step};
 use trimtab_vocab::event::{ContextFact, ModelFact, ToolStatus};
 use trimtab_vocab::{
-    Applying, CallId, ContextSettings, ContextStrategy, Fact, Fault, Message, Mode, ModelFacts, ModelSettings, Part,
-    Problem, ProblemKind, Prompt, Purpose, ReadResult, RefKey, Reply, Request, RequestId, Retry, Role, RunSettings,
-    StopReason, ToolCall, Usage,
+    Applying, CallId, ContextSettings, ContextStrategy, Fact, Fault, FolderTrust, Message, Mode, ModelFacts,
+    ModelSettings, Part, Problem, ProblemKind, Prompt, Purpose, ReadResult, RefKey, Reply, Request, RequestId, Retry,
+    Role, RunSettings, StopReason, ToolCall, Usage,
 };
 
 /// How a model answers when it is asked for a summary.
@@ -73,7 +73,7 @@ impl Play {
         let settings = RunSettings {
             models: ModelSettings { model: "m/x".into(), facts, max_steps: 100_000, ..ModelSettings::default() },
             context: ContextSettings { strategy: ContextStrategy::Compress, ..ContextSettings::default() },
-            trusted: true,
+            trust: FolderTrust::WHOLE,
             attended: false,
             ..RunSettings::default()
         };

@@ -27,6 +27,7 @@ const ORDER: &[&str] = &[
     "flow",
     "words",
     "permit",
+    "hooks",
     "pictures",
     "subtasks",
     "route",

@@ -7,13 +7,34 @@ use trimtab_engine::{Effect, Input, Interrupted, Narrowed, Output, Partial, Phas
 use trimtab_vocab::event::{Fact, RequestFact, ToolStatus};
 use trimtab_vocab::{
     ApprovalMode, CallId, ChangePart, CheckpointId, Control, Copilot, Fault, FileEffects, FileState, FileWrite,
-    ListedServer, Message, Mode, ModelFacts, ModelSettings, Pace, Part, Prices, Problem, ProblemKind, ReadResult,
-    Reply, Request, RequestId, Retry, Role, Rule, RuleVerdict, RunSettings, ServerTool, SnapshotSettings, StopReason,
-    TimerId, ToolCall, Unkept, Usage, WhileRunning, WhyUnkept,
+    FolderTrust, HookEvent, ListedHook, ListedServer, ListedSkill, Message, Mode, ModelFacts, ModelSettings, Pace,
+    Part, Prices, Problem, ProblemKind, ReadResult, Reply, Request, RequestId, Retry, Role, Rule, RuleVerdict,
+    RunSettings, ServerTool, SkillText, SnapshotSettings, StopReason, TimerId, ToolCall, Unkept, Usage, WhileRunning,
+    WhyUnkept,
 };
 
 fn request_id(n: u8) -> RequestId {
     format!("r{n}").parse().expect("an id")
+}
+
+/// A hook for every event.
+fn hooks() -> Vec<ListedHook> {
+    let hook = |event: HookEvent| ListedHook {
+        event,
+        command: "check".into(),
+        hash: event.name().into(),
+        timeout_s: 9,
+        ..ListedHook::default()
+    };
+    HookEvent::ALL.into_iter().map(hook).collect()
+}
+
+/// The end of a hook: no objection, a refusal, or a failure.
+fn any_hook_end() -> impl Strategy<Value = Input> {
+    (1_u64..9, prop_oneof![Just(0), Just(2), Just(7)]).prop_map(|(run, code)| {
+        let output = format!("\n\u{1e}trimtab-hook {code}\nbecause");
+        Input::HookRan { run: CallId::hook(run), ran: Ran { output, ..Ran::default() }, effects: None }
+    })
 }
 
 /// Inputs as hostile as a queue can make them: wrong calls, repeated requests, stray timers.
@@ -58,7 +79,9 @@ fn any_input() -> impl Strategy<Value = Input> {
                     ..ModelSettings::default()
                 },
                 snapshot: SnapshotSettings { files: 10, mb: 1 },
-                attended, trusted: !odd || attended,
+                hooks: if odd { hooks() } else { Vec::new() },
+                attended,
+                trust: FolderTrust { trusted: !odd || attended, ..FolderTrust::default() },
                 copilot: if odd { Copilot::default() } else { copilot },
                 ..RunSettings::default()
             };
@@ -185,6 +208,14 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
             let server = ListedServer { name: "helper".into(), pending, tools, ..ListedServer::default() };
             Input::ServersListed { servers: vec![server], call }
         }),
+        (0_u8..4, any::<bool>(), any::<bool>()).prop_map(|(id, project, called)| {
+            let skill = ListedSkill { name: "pdf".into(), hash: "1f".into(), project, ..ListedSkill::default() };
+            let text = SkillText { skill: skill.clone(), text: "Read it.".into(), body_from: 0, files: Vec::new() };
+            Input::SkillsListed { request: request_id(id), skills: vec![skill], called: called.then(|| Box::new(text)) }
+        }),
+        any_hook_end(),
+        Just(Input::Left { reason: "exit".into() }),
+        call.clone().prop_map(|call| Input::SkillRead { call, skill: None, problem: Some("gone".into()) }),
         call.clone().prop_map(|call| Input::ServerAnswered {
             call,
             seen: ReadResult { status: ToolStatus::Ok, text: "done".into(), images: vec![], files: vec![] },
@@ -236,6 +267,7 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
             let ran = Ran { exit_code: Some(0), stopped, lost, output: "ran".into(), ..Ran::default() };
             Input::Ran { call, ran, effects: wrote.then(|| effects(state("2"))) }
         }),
+        call.clone().prop_map(move |call| Input::BackgroundChanged { call, effects: effects(state("5")) }),
         call.prop_map(move |call| Input::Surveyed { call, effects: effects(state("3")) }),
         Just(Input::RuleAdded { rule: Rule::trust("/project") }),
         Just(Input::RuleAdded {
@@ -326,7 +358,8 @@ proptest! {
             let replayed = Session::replay(facts.iter().map(|(request, fact)| (request.as_ref(), fact)));
             prop_assert_eq!(&replayed, &session);
             let between = session.active().map(|active| active.phase.clone());
-            prop_assert!(between != Some(Phase::Replied), "a reply was left unattended");
+            let is_left = between == Some(Phase::Replied) && !session.runs_hooks();
+            prop_assert!(!is_left, "a reply was left unattended");
         }
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use trimtab_engine::{Effect, Input, Interrupted, Output, Ran, Session, step};
 use trimtab_vocab::event::{CheckpointFact, RequestFact, Status};
 use trimtab_vocab::{
-    Applying, CheckpointId, CommandSettings, Fact, Message, ModelFacts, ModelSettings, Prompt, Reply, Request,
-    RequestId, RunSettings, StopReason, Usage,
+    Applying, CheckpointId, CommandSettings, Fact, FolderTrust, Message, ModelFacts, ModelSettings, Prompt, Reply,
+    Request, RequestId, RunSettings, StopReason, Usage,
 };
 
 const COMMANDS: [&str; 3] = ["touch one", "touch two", "touch three"];
@@ -29,7 +29,7 @@ impl Drive {
                 facts: ModelFacts { window: 100_000, ..ModelFacts::default() },
                 ..ModelSettings::default()
             },
-            trusted: true,
+            trust: FolderTrust::WHOLE,
             commands: CommandSettings { apply: Applying::Auto, ..CommandSettings::default() },
             ..RunSettings::default()
         };

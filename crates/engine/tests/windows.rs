@@ -3,8 +3,8 @@
 use trimtab_engine::{Effect, Input, Output, Session, step};
 use trimtab_vocab::event::{BannerFact, ContextFact, LoadedFile, RequestFact, Status};
 use trimtab_vocab::{
-    AnswerProtocol, Fact, Fault, Format, ImageRef, LearnedFacts, Message, Mode, ModelFacts, ModelSettings, Part,
-    Problem, ProblemKind, Prompt, RefKey, Reply, Request, RequestId, Retry, Role, RunSettings, StopReason, Usage,
+    AnswerProtocol, Fact, Fault, FolderTrust, Format, ImageRef, LearnedFacts, Message, Mode, ModelFacts, ModelSettings,
+    Part, Problem, ProblemKind, Prompt, RefKey, Reply, Request, RequestId, Retry, Role, RunSettings, StopReason, Usage,
 };
 
 fn id() -> RequestId {
@@ -21,7 +21,7 @@ impl Work {
     fn begin(facts: ModelFacts, mode: Mode, text: &str, images: usize, files: Vec<LoadedFile>) -> Self {
         let settings = RunSettings {
             models: ModelSettings { model: "m/x".into(), facts, ..ModelSettings::default() },
-            trusted: true,
+            trust: FolderTrust::WHOLE,
             ..RunSettings::default()
         };
         let image = |number| ImageRef { key: RefKey::image_of(&id(), number), media_type: "image/png".into() };

@@ -11,10 +11,10 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use trimtab_engine::handoff::Child;
 use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Session};
-use trimtab_vocab::event::{ChangeFact, RequestFact, ToolFact};
+use trimtab_vocab::event::{ChangeFact, CommandFact, RequestFact, ToolFact};
 use trimtab_vocab::{
-    CallId, Event, Fact, Lists, Message, Overtime, Problem, ProblemKind, RefKey, Remembered, Request, RequestId,
-    SessionId, Time, Usage,
+    BackgroundReason, CallId, Event, Fact, HookFact, ListedHook, Lists, Message, Overtime, Problem, ProblemKind,
+    RefKey, Remembered, Request, RequestId, SessionId, Time, Usage,
 };
 use trimtab_world::store::{
     AuditEntry, Claim, Commit, Lease, NewInput, Recipient, SeededSession, SessionRow, StoreError,
@@ -25,7 +25,7 @@ use crate::client::{ActorContext, store_problem};
 use crate::effects::{self, ActorHandle};
 use crate::hub::{POLL_INTERVAL, Update};
 use crate::memory::MOST_LOADED;
-use crate::{history, settings_reload, workers};
+use crate::{history, hooks, settings_reload, workers};
 
 use durable::note;
 pub(crate) use durable::{first_words, read_rules, told, written_rule};
@@ -70,6 +70,7 @@ pub(crate) async fn run(deps: Arc<ActorContext>, session: SessionId, wake: Arc<N
             deps.hub.publish(&session, Update::Failed(problem));
             release(&deps, &session).await;
         }
+        deps.world.workspace(&session).rest(&session).await;
         if deps.roster.leave(&session, &mut wakes) {
             return;
         }
@@ -134,8 +135,8 @@ struct Actor {
     interrupted: Option<Vec<Interrupted>>,
     /// How to end what runs: calls of models and of tools.
     calls: BTreeMap<CallId, StreamController>,
-    /// Channels that tell commands what to do when their time is up.
-    overtimes: BTreeMap<CallId, mpsc::Sender<Overtime>>,
+    /// How to control the commands that run, in the foreground and in the background.
+    commands: BTreeMap<CallId, CommandControls>,
     /// Waits on behalf of a request, which must not outlive it.
     waits: BTreeMap<RequestId, Vec<AbortHandle>>,
     /// Requests that have asked for room among the running ones.
@@ -154,6 +155,15 @@ struct Actor {
     has_declined: bool,
 }
 
+/// How a command that runs is controlled.
+struct CommandControls {
+    /// Says what to do when its time is up.
+    overtime: mpsc::Sender<Overtime>,
+    /// Lets it continue in the background.
+    detach: mpsc::Sender<BackgroundReason>,
+    stop: StreamController,
+}
+
 /// An input, and its text in the inbox if it has one.
 type InboxInput = (Input, Option<String>);
 
@@ -170,7 +180,7 @@ impl Actor {
             mailbox,
             interrupted: None,
             calls: BTreeMap::new(),
-            overtimes: BTreeMap::new(),
+            commands: BTreeMap::new(),
             waits: BTreeMap::new(),
             asked: BTreeSet::new(),
             admitted: BTreeSet::new(),
@@ -237,13 +247,19 @@ impl Actor {
             let mut inputs: Vec<InboxInput> = Vec::with_capacity(rows.len());
             let mut commit = Commit::default();
             for row in rows {
-                commit.consumed.push(row.id);
                 let mut input = read_input(&row.payload)?;
+                // A background command may end while the history is moved. Its file changes wait for that, and for what
+                // comes before them, which may begin such a move.
+                if self.is_background_end(&input) && (self.session.is_moving() || !inputs.is_empty()) {
+                    continue;
+                }
+                commit.consumed.push(row.id);
                 if let Input::Said { request } = &mut input {
                     // Read when the request starts, not when it was sent, because a rule that was added in between
                     // must apply. Later rules are sent to this session.
                     request.settings.rules = read_rules(&self.deps.world.store.rules().await?);
                     request.settings.recalled = self.recalled(request).await?;
+                    request.settings.hooks = self.hooks(request, &inputs).await;
                 }
                 inputs.push((input, Some(row.payload)));
             }
@@ -264,6 +280,16 @@ impl Actor {
         }
     }
 
+    /// Whether an input reports the file changes of a background command.
+    fn is_background_end(&self, input: &Input) -> bool {
+        match input {
+            Input::Ran { call, .. } | Input::Surveyed { call, .. } | Input::BackgroundChanged { call, .. } => {
+                self.session.background_of(call).is_some()
+            }
+            _ => false,
+        }
+    }
+
     /// The memories of earlier sessions that the model gets for a request.
     async fn recalled(&self, request: &Request) -> Result<Vec<Remembered>, StoreError> {
         let bytes = request.settings.memory.recall_bytes as usize;
@@ -274,6 +300,21 @@ impl Actor {
         // Without a folder there is nothing that holds in it; no folder is called so.
         let entries = self.deps.world.store.memories(Some(folder.unwrap_or_default()), MOST_LOADED).await?;
         Ok(trimtab_engine::memory::recall(&entries, folder, &request.text, bytes))
+    }
+
+    /// The hooks that run during a request: the user's own, and those of the folder if it is trusted.
+    async fn hooks(&self, request: &Request, before: &[InboxInput]) -> Vec<ListedHook> {
+        // A new session is opened by an input of the same batch.
+        let opened = before.iter().find_map(|(input, _)| match input {
+            Input::Opened { folder } => Some(folder.as_str()),
+            _ => None,
+        });
+        let Some(folder) = self.session.folder().or(opened).map(str::to_owned) else { return Vec::new() };
+        let settings = &request.settings;
+        let trusted = settings.trust.trusted
+            || self.session.is_trusted()
+            || trimtab_engine::trusts(&settings.rules, &folder, &settings.machine);
+        hooks::for_request(self.deps.settings.clone(), folder, trusted).await
     }
 
     /// Waits until there is something to take up.
@@ -361,7 +402,8 @@ impl Actor {
         let names = self.session.instructions_to_bind(checkpoint, choice);
         let Some(folder) = self.session.folder().filter(|_| !names.is_empty()) else { return };
         let workspace = self.deps.world.workspace(self.reporter.lease.session());
-        *instructions = crate::instructions::marks(&*workspace, folder, names).await;
+        let home = &self.deps.machine.home;
+        *instructions = crate::instructions::marks_to_accept(&*workspace, folder, home, names).await;
     }
 
     /// What the settings list, if that may have changed since a request was made.
@@ -446,14 +488,12 @@ impl Actor {
                 Output::Effect(effect) => effects.push(effect),
             }
         }
+        let stopped = workers::stopped(&commit.events, &others);
         let published: Vec<Arc<Event>> = commit.events.iter().cloned().map(Arc::new).collect();
         let mut closed = commit.closed_calls.clone();
         let ended: Vec<RequestId> =
             commit.finished.iter().map(|(request, _)| request).chain(&commit.reopened).cloned().collect();
-        closed.extend(commit.events.iter().filter_map(|event| match &event.fact {
-            Fact::Tool(ToolFact::Finished { call, .. }) => Some(call.clone()),
-            _ => None,
-        }));
+        closed.extend(commit.events.iter().filter_map(ended_call));
         self.named |= commit.title.is_some();
         let over = ended.iter().filter(|request| !self.session.is_unfinished(request));
         commit.closed = over.cloned().collect();
@@ -469,6 +509,11 @@ impl Actor {
         // It releases its slot, so it must get one again after the answer.
         if let Some(request) = &rests {
             self.admitted.remove(request);
+        }
+        // Before whoever watches hears of the end of a request and exits.
+        for worker in stopped {
+            let (deps, parent) = (Arc::clone(&self.deps), self.reporter.lease.session().clone());
+            self.deps.endings.spawn(workers::end(deps, parent, worker));
         }
         for event in published {
             if tracing::enabled!(tracing::Level::DEBUG) {
@@ -490,7 +535,9 @@ impl Actor {
         }
         for call in &closed {
             self.calls.remove(call);
-            self.overtimes.remove(call);
+            if self.session.background_of(call).is_none() {
+                self.commands.remove(call);
+            }
         }
         Ok(())
     }
@@ -520,6 +567,16 @@ impl Actor {
         let parent = Some(parent.clone());
         let row = SessionRow { parent, ..SessionRow::new(id.clone(), folder, title, now) };
         Ok(SeededSession { row, events, shares })
+    }
+}
+
+/// The call that an event ends.
+fn ended_call(event: &Event) -> Option<CallId> {
+    match &event.fact {
+        Fact::Tool(ToolFact::Finished { call, .. })
+        | Fact::Hook(HookFact::Finished { run: call, .. })
+        | Fact::Command(CommandFact::Finished { call: Some(call), background: Some(_), .. }) => Some(call.clone()),
+        _ => None,
     }
 }
 

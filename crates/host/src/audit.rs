@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 use trimtab_engine::assistant::TASKS;
 use trimtab_vocab::event::{
-    BugFact, ChangeFact, CheckpointFact, CommandFact, ProposalFact, RequestFact, RouteFact, RuleFact,
+    BugFact, ChangeFact, CheckpointFact, CommandFact, ContextFact, ProposalFact, RequestFact, RouteFact, RuleFact,
+    SessionFact,
 };
-use trimtab_vocab::{Event, Fact, MemoryFact, Problem, Rule, Sandbox};
+use trimtab_vocab::{Event, Fact, MemoryFact, Problem, Rule, Sandbox, SkillFact};
 use trimtab_world::store::{AuditCheck, AuditEntry, AuditLine};
 
 use crate::client::store_problem;
@@ -25,6 +26,10 @@ pub(crate) fn entry(event: &Event) -> Option<AuditEntry> {
             json!({"mode": "session", "decision": decision, "confidence": confidence, "question": Value::Null,
                    "reason": reason, "stage": "routing", "router_confidence": confidence}),
         ),
+        // What a worker hears of it is the same choice.
+        Fact::Session(SessionFact::Autonomy { level, by, surface }) if by == "user" && !event.session.is_worker() => {
+            ("autonomy_changed", json!({"level": level, "by": by, "surface": surface}))
+        }
         Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, choice, by, surface, .. }) => {
             ("answer", json!({"checkpoint": checkpoint, "choice": choice, "by": by, "surface": surface}))
         }
@@ -56,19 +61,33 @@ pub(crate) fn entry(event: &Event) -> Option<AuditEntry> {
         Fact::Change(ChangeFact::Refused { reason, .. }) => {
             ("move_refused", json!({"op": "files", "result": "error", "message": reason}))
         }
-        Fact::Command(CommandFact::Started { command, argv, cwd, sandbox, automatic, .. }) => {
+        Fact::Command(CommandFact::Started { command, argv, cwd, sandbox, automatic, background, .. }) => {
             let sandbox = if *sandbox == Some(Sandbox::Off) { "off" } else { "on" };
             (
                 "command_started",
                 json!({"op": "command", "command": command, "argv": argv, "cwd": cwd, "sandbox": sandbox,
-                       "automatic": automatic}),
+                       "automatic": automatic, "background": background}),
             )
         }
-        Fact::Command(CommandFact::Finished { command, exit_code, signal, timed_out, .. }) => (
+        Fact::Command(CommandFact::Background { id, command, why, .. }) => {
+            ("command_background", json!({"op": "command", "command": command, "background": id, "why": why}))
+        }
+        Fact::Command(CommandFact::Stopping { id, by, .. }) => {
+            ("command_stopping", json!({"op": "command", "background": id, "by": by}))
+        }
+        Fact::Command(CommandFact::Finished { command, exit_code, signal, timed_out, background, hosts, .. }) => (
             "command_finished",
             json!({"op": "command", "command": command, "exitCode": exit_code, "signal": signal,
-                   "timedOut": timed_out}),
+                   "timedOut": timed_out, "background": background, "hosts": hosts}),
         ),
+        // What the model reads as instructions of a folder, by its hash: the text is in the log.
+        Fact::Skill(SkillFact::Loaded { name, path, hash, project, call, .. }) => {
+            let by = if call.is_some() { "model" } else { "user" };
+            ("skill_loaded", json!({"name": name, "path": path, "hash": hash, "project": project, "by": by}))
+        }
+        Fact::Context(ContextFact::Nested { path, hash, text }) => {
+            ("instructions_read", json!({"path": path, "hash": hash, "used": text.is_some()}))
+        }
         Fact::Bug(BugFact { kind, by, message }) => ("bug", json!({"kind": kind, "by": by, "message": message})),
         _ => return None,
     };

@@ -127,6 +127,10 @@ impl Workspace for EditorWorkspace {
         Ok(now)
     }
 
+    async fn rest(&self, session: &SessionId) {
+        self.local.rest(session).await;
+    }
+
     async fn absent(&self, folder: &str, path: &str) -> Option<Vec<String>> {
         self.local.absent(folder, path).await
     }

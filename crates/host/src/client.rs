@@ -15,10 +15,12 @@ use trimtab_world::store::{
 };
 
 use crate::actor;
+use crate::background::LiveCommands;
 use crate::buffers::OpenEditors;
 use crate::compose::{ComposedRequest, NO_FOLDER};
 use crate::config::Profile;
 use crate::effects::written;
+use crate::endings::Endings;
 use crate::hub::{Hub, SessionWatch};
 use crate::local_models::FoundModel;
 use crate::mcp::McpServers;
@@ -57,7 +59,10 @@ pub(crate) struct ActorContext {
     pub(crate) roster: Roster,
     pub(crate) job_limit: u32,
     pub(crate) copying: CopyGates,
+    pub(crate) endings: Endings,
     pub(crate) latest: Latest,
+    /// The commands that run in this process.
+    pub(crate) commands: LiveCommands,
     /// The editors that have sessions open.
     pub(crate) editors: OpenEditors,
     /// The user's settings file, if there is one to be read again.
@@ -230,7 +235,9 @@ impl Client {
             roster: Roster::default(),
             job_limit,
             copying: CopyGates::default(),
+            endings: Endings::default(),
             latest: Latest::default(),
+            commands: LiveCommands::default(),
             editors,
             settings,
             machine,

@@ -7,8 +7,8 @@ use serde_json::Value;
 use trimtab_engine::may_break_down;
 use trimtab_engine::proposal::json_schema::schema_objection;
 use trimtab_vocab::{
-    Approve, Effort, ImageRef, Ingest, Mode, ModelSettings, PictureWish, Pill, Problem, ProblemKind, RefKey, Request,
-    RequestId, RunSettings, SubtaskStart, WhileRunning,
+    Approve, Autonomy, AutonomyChoice, Effort, ImageRef, Ingest, Mode, ModelSettings, PictureWish, Pill, Problem,
+    ProblemKind, RefKey, Request, RequestId, RunSettings, SubtaskStart, WhileRunning,
 };
 use trimtab_world::store::hash;
 
@@ -20,7 +20,7 @@ use crate::pills::{Pills, looks_like_a_pill};
 /// The words of a request and how it is made, before the settings of a folder are known.
 #[derive(Debug, Clone)]
 pub struct RequestDraft {
-    /// The words.
+    /// What the user wrote.
     pub text: String,
     /// The path that the user chose.
     pub mode: Mode,
@@ -55,6 +55,8 @@ pub struct Manner {
     pub trust: bool,
     /// Another model than the one of the settings.
     pub model: Option<String>,
+    /// The level of autonomy from here on; none: that of the session, or of the settings.
+    pub autonomy: Option<Autonomy>,
     /// Another effort than the one of the settings.
     pub effort: Option<Effort>,
     /// The JSON Schema that the answer must fit.
@@ -92,6 +94,7 @@ pub struct ComposedRequest {
     pill: Option<Pill>,
     while_running: Option<WhileRunning>,
     picture: Option<PictureWish>,
+    autonomy: Option<AutonomyChoice>,
     pill_miss: Option<PillMiss>,
     model_origin: Option<String>,
 }
@@ -149,6 +152,7 @@ impl ComposedRequest {
             pill: self.pill.map(Box::new),
             while_running: self.while_running,
             picture: self.picture.map(Box::new),
+            autonomy: self.autonomy,
             ..Request::new(id, self.text, self.settings)
         };
         (request, keeps)
@@ -177,14 +181,23 @@ impl Client {
         draft: RequestDraft,
     ) -> Result<ComposedRequest, Problem> {
         let RequestDraft { text, mode, images, picture, when_busy, literal, manner } = draft;
-        let FolderSettings { profile, mut run, trusted } = self.settings_in(profile, folder, manner).await?;
+        let surface = self.surface.map(str::to_owned);
+        let autonomy = manner.autonomy.map(|level| AutonomyChoice { level, surface });
+        let own = profile;
+        let mut found = self.settings_in(own, folder, manner.clone()).await?;
+        let pills = (!literal && looks_like_a_pill(&text))
+            .then(|| Pills::load(&found.profile, found.trusted.then_some(folder)));
+        // The user may have chosen a model for this once, which comes first.
+        if let Some(model) = pills.as_ref().filter(|_| manner.model.is_none()).and_then(|pills| pills.model_of(&text)) {
+            found = self.settings_in(own, folder, Manner { model: Some(model), ..manner }).await?;
+        }
+        let FolderSettings { profile, mut run, trusted } = found;
         if folder != NO_FOLDER && may_break_down(&text, mode, &run) {
             // Without records, the estimates use typical figures and are marked as such.
             run.subtasks.records = call_records::collect(self.deps().world.store.as_ref()).await.unwrap_or_default();
         }
         let (mut pill, mut pill_miss) = (None, None);
-        if !literal && looks_like_a_pill(&text) {
-            let pills = Pills::load(&profile, trusted.then_some(folder));
+        if let Some(pills) = pills {
             pill = pills.called(&text)?;
             if pill.is_none() {
                 let almost = pills.almost(&text).map(PillMiss::Almost);
@@ -196,11 +209,22 @@ impl Client {
             WhenBusy::Exactly(choice) => choice,
         };
         let model_origin = profile.model_origin();
-        Ok(ComposedRequest { text, mode, settings: run, images, pill, while_running, picture, pill_miss, model_origin })
+        Ok(ComposedRequest {
+            text,
+            mode,
+            settings: run,
+            images,
+            pill,
+            while_running,
+            picture,
+            autonomy,
+            pill_miss,
+            model_origin,
+        })
     }
 
     async fn settings_in(&self, profile: &Profile, folder: &str, manner: Manner) -> Result<FolderSettings, Problem> {
-        let Manner { attended, approve, trust, model, effort, schema, subtasks, piped } = manner;
+        let Manner { attended, approve, trust, model, autonomy: _, effort, schema, subtasks, piped } = manner;
         check_schema(schema.as_ref())?;
         if trust && self.permissions().is_broad(folder) {
             return Err(Problem::new(ProblemKind::Usage, format!("--trust cannot be used for {folder}: {BROAD}."))
@@ -223,11 +247,11 @@ impl Client {
         self.inform(&profile, &mut run.models).await;
         run.attended = attended;
         run.approve = approve;
-        run.trusted = by_settings;
+        run.trust.trusted = by_settings;
         run.style.answer_schema = schema;
         run.subtasks.start = subtasks;
         // With `--trust`, the instructions that are there are accepted for this request.
-        run.instructions_bound = !trust;
+        run.trust.instructions_bound = !trust;
         if piped {
             run.memory.ingest = Ingest::Off;
         }
@@ -278,13 +302,25 @@ impl World {
     /// A request with settings that no profile has, for simulations. A surface cannot create a world, so it cannot
     /// create such a request.
     pub fn say(&self, draft: RequestDraft, pill: Option<Pill>, settings: RunSettings) -> ComposedRequest {
-        let RequestDraft { text, mode, images, picture, when_busy, .. } = draft;
+        let RequestDraft { text, mode, images, picture, when_busy, manner, .. } = draft;
+        let autonomy = manner.autonomy.map(|level| AutonomyChoice { level, surface: None });
         let while_running = match when_busy {
             WhenBusy::AsConfigured => None,
             WhenBusy::Exactly(choice) => choice,
         };
         let (pill_miss, model_origin) = (None, None);
-        ComposedRequest { text, mode, settings, images, pill, while_running, picture, pill_miss, model_origin }
+        ComposedRequest {
+            text,
+            mode,
+            settings,
+            images,
+            pill,
+            while_running,
+            picture,
+            autonomy,
+            pill_miss,
+            model_origin,
+        }
     }
 }
 

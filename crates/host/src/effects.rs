@@ -33,6 +33,8 @@ use crate::hub::{POLL_INTERVAL, Update};
 const SAVE_EVERY: Duration = Duration::from_millis(250);
 /// A partial reply is also saved once this many bytes are unsaved.
 const SAVE_BYTES: usize = 4 * 1024;
+/// A shorter time says nothing about the speed of a model.
+const SHORTEST_MEASURED_MS: u64 = 100;
 
 /// A task's link to its actor.
 #[derive(Clone)]
@@ -264,7 +266,10 @@ impl Listener<'_> {
         let millis = |from: Time, to: Time| u64::try_from(to.millis() - from.millis()).ok().filter(|wait| *wait > 0);
         usage.first_token_ms = millis(started, first);
         let took = millis(first, self.deps.world.clock.now()).filter(|_| usage.output_tokens > 1 && !usage.estimated);
-        let measured = took.map(|took| usage.output_tokens as f64 * 1_000.0 / took as f64);
+        // A reply that arrives in one piece would seem to have an absurd speed.
+        let measured = took
+            .filter(|took| *took >= SHORTEST_MEASURED_MS)
+            .map(|took| usage.output_tokens as f64 * 1_000.0 / took as f64);
         // To a tenth: more would only look exact.
         usage.tokens_per_s = usage.tokens_per_s.or(measured).map(|speed| (speed * 10.0).round() / 10.0);
     }

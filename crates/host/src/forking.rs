@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use trimtab_engine::{Input, Session, fork};
 use trimtab_vocab::event::{ReplyFact, RequestFact, SessionFact};
-use trimtab_vocab::{Event, Fact, Part, Problem, ProblemKind, RefKey, SessionId};
+use trimtab_vocab::{Event, Fact, FileRewind, Part, Problem, ProblemKind, RefKey, SessionId};
 use trimtab_world::clock;
 use trimtab_world::store::{NewInput, SeededSession, SessionRow, Store, StoreError};
 
@@ -29,15 +29,32 @@ impl Sessions<'_> {
     /// here, and what was changed until then can be seen here and moved there alone.
     pub async fn fork(self, session: &SessionId, at: Option<u64>) -> Result<SessionId, Problem> {
         let id = clock::session_id(self.0.clock());
-        self.fork_as(session, at, id).await
+        self.fork_as(session, at, id, None).await
     }
 
     /// Forks a session at most once for each `key`. A repeated call gets the first fork.
     pub async fn fork_once(self, session: &SessionId, at: Option<u64>, key: &str) -> Result<SessionId, Problem> {
-        self.fork_as(session, at, clock::fork_named(session, key)).await
+        self.fork_as(session, at, clock::fork_named(session, key), None).await
     }
 
-    async fn fork_as(self, session: &SessionId, at: Option<u64>, id: SessionId) -> Result<SessionId, Problem> {
+    /// Makes the session in which the user continues after going back. These changes of files were undone for it.
+    pub(crate) async fn fork_rewound(
+        self,
+        session: &SessionId,
+        at: u64,
+        moved: Vec<FileRewind>,
+    ) -> Result<SessionId, Problem> {
+        let id = clock::session_id(self.0.clock());
+        self.fork_as(session, Some(at), id, Some(moved)).await
+    }
+
+    async fn fork_as(
+        self,
+        session: &SessionId,
+        at: Option<u64>,
+        id: SessionId,
+        rewound: Option<Vec<FileRewind>>,
+    ) -> Result<SessionId, Problem> {
         check_session(session)?;
         let row = self.get(session).await?;
         if self.0.store().session(&id).await.map_err(store_problem)?.is_some() {
@@ -67,7 +84,7 @@ impl Sessions<'_> {
         let shares = shares.refs_for(&id);
         let title = folded.title().map_or(row.title, str::to_owned);
         let now = self.0.clock().now();
-        let more = fork(&mut folded, session, last);
+        let more = fork(&mut folded, session, last, rewound);
         events.extend((last + 1..).zip(more).map(|(seq, (request, fact))| Event {
             seq: Some(seq),
             time: now,

@@ -34,6 +34,10 @@ pub struct Servers<'a>(pub(crate) &'a Client);
 #[derive(Clone, Copy)]
 pub struct Admin<'a>(pub(crate) &'a Client);
 
+/// Commands that continue in the background.
+#[derive(Clone, Copy)]
+pub struct BackgroundCommands<'a>(pub(crate) &'a Client);
+
 /// Stored texts and bytes by name.
 #[derive(Clone, Copy)]
 pub struct Refs<'a>(pub(crate) &'a Client);
@@ -70,6 +74,11 @@ impl Client {
     /// Tokens, the audit log, and the state of the store.
     pub fn admin(&self) -> Admin<'_> {
         Admin(self)
+    }
+
+    /// Commands that continue in the background.
+    pub fn commands(&self) -> BackgroundCommands<'_> {
+        BackgroundCommands(self)
     }
 
     /// Stored texts and bytes by name.

@@ -37,7 +37,7 @@ pub struct Set {
     pub by: Option<Box<ByCommand>>,
     /// It was made in the session that was handed off to this one, or that it was forked from, or in an earlier one.
     pub inherited: bool,
-    /// The session that alone can move it: the one that it was handed off to, or that this one was forked from.
+    /// The only session that can undo it: the session of a handoff, or the original of a fork.
     pub lent: Option<SessionId>,
 }
 
@@ -97,8 +97,8 @@ impl History {
 type SetOrigin = (Time, Option<f64>, Option<Box<ByCommand>>);
 
 #[derive(Default)]
-struct HistoryReader {
-    session: Session,
+pub(crate) struct HistoryReader {
+    pub(crate) session: Session,
     made: HashMap<ChangeSetId, SetOrigin>,
     unobserved: Option<(u64, Unobserved)>,
     undoes: HashMap<ChangeSetId, ChangeSetId>,
@@ -106,11 +106,11 @@ struct HistoryReader {
     cost: Option<f64>,
     workers: WorkerSpending,
     refused: Option<RewindRefusal>,
-    last: u64,
+    pub(crate) last: u64,
 }
 
 impl HistoryReader {
-    fn read(&mut self, event: Event) {
+    pub(crate) fn read(&mut self, event: Event) {
         self.last = event.seq.unwrap_or(self.last);
         self.session.fold(event.request.as_ref(), &event.fact);
         if let Some((_, spent)) = self.workers.observe(&event) {
@@ -152,7 +152,7 @@ impl HistoryReader {
         }
     }
 
-    fn finish(mut self) -> History {
+    pub(crate) fn finish(mut self) -> History {
         let mut sets = Vec::new();
         for set in self.session.history() {
             let (time, cost, by) = self.made.remove(&set.id).unwrap_or((Time::from_millis(0), None, None));

@@ -14,18 +14,25 @@ mod access;
 mod actor;
 mod assistant;
 mod audit;
+mod background;
 mod buffers;
 mod cache;
 mod call_records;
 mod client;
+mod commands;
 pub mod compare;
 mod compose;
 pub mod config;
 mod effects;
+mod endings;
+mod extensions;
+mod foreign_commands;
 mod forking;
+mod front_matter;
 mod gallery;
 mod handles;
 mod history;
+mod hooks;
 mod hub;
 mod instructions;
 mod links;
@@ -33,6 +40,7 @@ mod local_models;
 mod mcp;
 mod memory;
 mod model_notes;
+mod networks;
 mod offline;
 mod permissions;
 mod pills;
@@ -41,11 +49,13 @@ mod refs;
 mod requests;
 mod retention;
 mod rewind;
+mod rewind_points;
 mod rewind_requests;
 mod roster;
 mod server_lock;
 mod sessions;
 mod settings_reload;
+mod skills;
 mod snapshot;
 mod stream_controller;
 mod tasks;
@@ -58,22 +68,29 @@ pub use actor::durable::first_words;
 pub use buffers::EditorBuffers;
 pub use client::{Answered, Client, LONGEST_TEXT, SendTo, Sent, World};
 pub use compose::{BROAD, ComposedRequest, Manner, NO_FOLDER, PillMiss, RequestDraft, WhenBusy, broad_hint};
+pub use extensions::{Extension, ExtensionKind, ExtensionState, Extensions};
 pub use gallery::refined;
-pub use handles::{Admin, ImageGallery, Memories, Permissions, Refs, Requests, Servers, SessionChanges, Sessions};
+pub use handles::{
+    Admin, BackgroundCommands, ImageGallery, Memories, Permissions, Refs, Requests, Servers, SessionChanges, Sessions,
+};
 pub use history::{History, RewindRefusal, Set};
+pub use hooks::{HookStanding, Hooks, IgnoredHook, KnownHook};
 pub use hub::{SessionWatch, said};
 pub use local_models::{FoundModel, local_model, local_models, model_at, remember_found};
 pub use mcp::{CheckedServer, EditorServer, PlacedServer, ServerEntry, ServerFile, ServerSource, ServerStanding};
 pub use model_notes::{ModelNote, ModelNotes, OwnEntry, TestedProtocol};
 pub use offline::{CommandCheck, apply_edit, check_command, recover, unanswered_by};
-pub use pills::{KnownPill, PillSource, Pills, WrongPill, looks_like_a_pill};
+pub use pills::{KnownPill, PillKind, PillSource, Pills, RESERVED, WrongPill, looks_like_a_pill};
 pub use retention::Expired;
 pub use rewind::walk;
+pub use rewind_points::{RewindDone, RewindPlan, RewindPoint};
 pub use rewind_requests::Moved;
 pub use server_lock::{ServerLock, running as running_server};
+pub use skills::{IgnoredSkill, KnownSkill, Skills};
 pub use stream_controller::StreamController;
 pub use tasks::{ApplyOperations, Imported, NotApplied, NotMoved, Skipped, TaskList, TaskMove, When, task_session};
 pub use trimtab_engine::tasks::{TaskSet, clock, operations_in};
+pub use trimtab_engine::terminal::shown as terminal_text;
 pub use trimtab_world::store::{AuditLine, FileSpace, JobRow, JobState, LocalFiles, SessionRow, TokenKind};
 pub use trimtab_world::workspace::{branch, names};
 pub use workspace::{
@@ -89,6 +106,25 @@ pub async fn list_models(
     use trimtab_world::models::ModelRegistry;
     let model = profile.registry().find(&format!("{provider}/any"))?;
     model.list().await.map_err(|fault| fault.problem)
+}
+
+/// How long a provider may take to answer whether a key is valid.
+const KEY_CHECK: std::time::Duration = std::time::Duration::from_secs(15);
+
+/// Asks a provider for its list of models with a key that is not stored yet. That costs nothing, and fails with
+/// [`trimtab_vocab::ProblemKind::Auth`] if the provider does not accept the key.
+pub async fn check_key(profile: &config::Profile, provider: &str, key: &str) -> Result<(), trimtab_vocab::Problem> {
+    let mut profile = profile.clone();
+    if let Some(known) = profile.providers.get_mut(provider) {
+        known.key = Some(key.to_owned().into());
+    }
+    match tokio::time::timeout(KEY_CHECK, list_models(&profile, provider)).await {
+        Ok(listed) => listed.map(drop),
+        Err(_) => Err(trimtab_vocab::Problem::new(
+            trimtab_vocab::ProblemKind::Stalled,
+            format!("{provider} did not answer within {} s.", KEY_CHECK.as_secs()),
+        )),
+    }
 }
 
 /// The facts about a model, including those that its server reports and its work has shown.
@@ -125,7 +161,7 @@ pub fn command_limits(profile: &config::Profile) -> String {
     format!(
         "timeout {} s; per process: memory {}, CPU time {}, file size {}; processes: {} (needs namespaces, \
          does not apply to root); total memory: no limit ({})",
-        profile.hands.timeout_s,
+        profile.hands.times.timeout_s,
         amount(memory, 1 << 20, "MB"),
         amount(cpu_s, 1, "s"),
         amount(file_size, 1 << 20, "MB"),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use trimtab_engine::proposal::command::CommandDecision;
 use trimtab_engine::proposal::edit::Edit;
 use trimtab_vocab::event::ChangedFile;
-use trimtab_vocab::{ChangeSetId, CommandClass, FileSet, Rule, RuleVerdict};
+use trimtab_vocab::{ChangeSetId, CommandClass, FileSet, HostPolicy, NetworkAccess, Rule, RuleVerdict, Sandbox};
 
 use crate::config::Profile;
 use crate::prepare::{compare_all, edit_files};
@@ -55,6 +55,9 @@ pub struct CommandCheck {
     /// The line that runs instead, where globs are spelled so that none becomes an option.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<String>,
+    /// Hosts that rules and settings speak of, for a command that can reach some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<HostPolicy>,
 }
 
 /// Decides on a command as a session in this folder would. `allow`: the beginnings that the user's rules allow, instead
@@ -86,13 +89,31 @@ pub fn check_command(
     if let Some(why) = led_out {
         (decision, reason, rule) = (CommandDecision::Ask, why, None);
     }
+    let hosts = trimtab_engine::check_hosts(&settings, &rules, folder);
     let runs_fenced = is_fenced && decision == CommandDecision::Auto;
+    let only_reads = runs_fenced && verdict.class == CommandClass::Read;
+    let is_reaching = settings.commands.sandbox != Sandbox::Off && hosts.access != NetworkAccess::Off && !only_reads;
+    let network = (is_reaching && decision != CommandDecision::Deny).then_some(hosts);
     let fence = runs_fenced.then_some(match verdict.class {
         CommandClass::Read => "read-only, no secrets, no network",
-        CommandClass::Check => "writes in the folder under a snapshot, no secrets, no network",
+        CommandClass::Check if network.is_none() => "writes in the folder under a snapshot, no secrets, no network",
+        CommandClass::Check => "writes in the folder under a snapshot, no secrets, allowed hosts only",
     });
     let class = (verdict.decision == CommandDecision::Auto || runs_fenced).then_some(verdict.class);
-    CommandCheck { decision, reason, rule, class, fence, runs: verdict.rewritten.filter(|_| runs_fenced) }
+    CommandCheck {
+        decision,
+        reason,
+        rule,
+        class,
+        fence,
+        runs: verdict.rewritten.filter(|_| runs_fenced),
+        network: network.filter(has_rules),
+    }
+}
+
+/// Whether there is more to say than that a host that is not known asks.
+fn has_rules(hosts: &HostPolicy) -> bool {
+    *hosts != HostPolicy { access: NetworkAccess::Ask, ..HostPolicy::default() }
 }
 
 /// What still asks although a new rule seems to allow it; none if the rule has its full effect.

@@ -3,14 +3,17 @@
 use std::time::{Duration, Instant};
 
 use trimtab_engine::Input;
-use trimtab_vocab::{ChangePart, CheckpointId, Control, Event, Problem, ProblemKind, RequestId, SessionId};
+use trimtab_vocab::event::SessionFact;
+use trimtab_vocab::{
+    Autonomy, AutonomyChoice, ChangePart, CheckpointId, Control, Event, Fact, Problem, ProblemKind, RequestId,
+    SessionId,
+};
 use trimtab_world::store::{JobRow, JobState, NewInput};
 
 use crate::client::{Answered, check_session, store_problem};
 use crate::effects::written;
 use crate::handles::Requests;
 use crate::hub::POLL_INTERVAL;
-use crate::workers;
 
 /// How long the process that runs a request may take to end it.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
@@ -27,19 +30,42 @@ impl Requests<'_> {
         self.tell(session, &Input::Controlled { request, action }).await
     }
 
+    /// The level of autonomy that was chosen in a session.
+    pub async fn autonomy(self, session: &SessionId) -> Result<Option<Autonomy>, Problem> {
+        Ok(self.0.sessions().folded(session).await?.autonomy())
+    }
+
+    /// Makes a session ask more or less from its next decision on, and waits until it is recorded.
+    pub async fn set_autonomy(self, session: &SessionId, level: Autonomy) -> Result<(), Problem> {
+        let surface = self.0.surface.map(str::to_owned);
+        let last = self.0.store().last_seq(session).await.map_err(store_problem)?;
+        if self.autonomy(session).await? == Some(level) {
+            return Ok(());
+        }
+        self.control(session, None, Control::Autonomy(AutonomyChoice { level, surface })).await?;
+        let mut watch = self.0.watch(session, last);
+        let recorded = async {
+            loop {
+                if let Fact::Session(SessionFact::Autonomy { .. }) = watch.next().await?.fact {
+                    return Ok(());
+                }
+            }
+        };
+        tokio::time::timeout(CANCEL_PATIENCE, recorded)
+            .await
+            .unwrap_or_else(|_| Err(crate::rewind_requests::unanswered()))
+    }
+
     /// Runs a session for the sake of this request: once it has ended, what waits behind it is left to the processes
     /// that have sent it.
     pub fn run_for(self, session: &SessionId, request: &RequestId) {
         self.0.deps().roster.run_for(session, request);
     }
 
-    /// Waits a few seconds at most for workers of a session that has ended their request, and removes their copies of
-    /// the folder.
-    pub async fn end_workers(self, session: &SessionId) {
-        // What cannot be removed now is removed by the next sweep. It takes nothing from a result that is recorded.
-        if let Err(error) = workers::end_all(self.0.deps(), session).await {
-            tracing::debug!(%error, %session, "the copies of workers were not removed");
-        }
+    /// Waits until the workers that were stopped here have ended and their copies of the folder are removed, a few
+    /// seconds at most. Every surface calls it before it exits.
+    pub async fn end_workers(self) {
+        self.0.deps().endings.wait().await;
     }
 
     /// Cancels a request and waits until it and its workers have ended; whether it has. A request whose owner is gone
@@ -50,7 +76,7 @@ impl Requests<'_> {
         loop {
             match self.get(request).await?.map(|job| job.state) {
                 None | Some(JobState::Finished(_)) => {
-                    self.end_workers(session).await;
+                    self.end_workers().await;
                     return Ok(true);
                 }
                 Some(_) if Instant::now() > until => return Ok(false),

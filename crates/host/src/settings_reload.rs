@@ -56,7 +56,7 @@ pub(crate) async fn changed_lists(
 
 fn lists(profile: &Profile) -> Lists {
     let hands = &profile.hands;
-    let (allow, ask, deny) = (hands.allow.clone(), hands.ask.clone(), hands.deny.clone());
+    let (allow, ask, deny) = (hands.lists.allow.clone(), hands.lists.ask.clone(), hands.lists.deny.clone());
     Lists {
         apply: hands.commands,
         allow,
@@ -65,7 +65,9 @@ fn lists(profile: &Profile) -> Lists {
         files: profile.context.files.clone(),
         apply_files: Some(hands.files),
         sandbox: Some(hands.sandbox),
-        timeout_s: Some(hands.timeout_s),
+        timeout_s: Some(hands.times.timeout_s),
+        autonomy_limit: hands.autonomy_limit,
+        apply_chosen: hands.commands_chosen,
     }
 }
 

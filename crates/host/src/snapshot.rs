@@ -6,7 +6,7 @@
 //! first run.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
@@ -200,23 +200,38 @@ pub(crate) async fn after(
     watch: SnapshotLimits,
     before: FolderBefore,
 ) -> Result<FileEffects, StoreError> {
+    let (now, compared, stored) = match compared(deps, session, folder, watch, before).await? {
+        Ok(compared) => compared,
+        Err(effects) => return Ok(effects),
+    };
+    let watched = ended_note(call, &stored);
+    deps.latest.set(Noted { session: session.clone(), snapshot: Arc::new(now), stored: Some(stored), watched });
+    pictured(deps.world.store.as_ref(), session, compared).await
+}
+
+/// The files now, their difference to before, and the hash of the stored list of before. Or what is known without that.
+async fn compared(
+    deps: &ActorContext,
+    session: &SessionId,
+    folder: &str,
+    watch: SnapshotLimits,
+    before: FolderBefore,
+) -> Result<Result<(Snapshot, SnapshotDiff, String), FileEffects>, StoreError> {
     let NotedFolder { snapshot: before, stored, written } = match before {
         FolderBefore::Noted(noted) => noted,
-        FolderBefore::Unobserved(why) => return Ok(FileEffects::unobserved(why)),
-        FolderBefore::Stopped => return Ok(FileEffects::default()),
+        FolderBefore::Unobserved(why) => return Ok(Err(FileEffects::unobserved(why))),
+        FolderBefore::Stopped => return Ok(Err(FileEffects::default())),
     };
     let (known, doubt) = (Arc::clone(&before), false);
     let request = SnapshotRequest { folder: folder.to_owned(), known, watch, afterwards: true, doubt };
     let Some(now) = take(deps, session, request).await? else {
-        return Ok(FileEffects::unobserved(Unobserved::Unreadable));
+        return Ok(Err(FileEffects::unobserved(Unobserved::Unreadable)));
     };
     let mut compared = snapshot::compare(&before, &now);
     // In this order, because other sessions announce what they write before they write it, so every change that is
     // seen is known.
     compared.leave_out(Path::new(folder), &deps.world.store.writings(session, written).await?);
-    let watched = ended_note(call, &stored);
-    deps.latest.set(Noted { session: session.clone(), snapshot: Arc::new(now), stored: Some(stored), watched });
-    pictured(deps.world.store.as_ref(), session, compared).await
+    Ok(Ok((now, compared, stored)))
 }
 
 /// The snapshot before an interrupted command.
@@ -236,6 +251,79 @@ pub(crate) async fn noted_before(
         // It was killed before that, and so the command cannot have begun.
         None => FolderBefore::Unobserved(Unobserved::NotNoted),
     })
+}
+
+/// Stores the snapshot before a command so that it outlasts the snapshots of later commands.
+pub(crate) async fn keep_apart(
+    deps: &ActorContext,
+    session: &SessionId,
+    call: &CallId,
+    noted: &NotedFolder,
+) -> Result<(), StoreError> {
+    let list = (RefKey::background_snapshot_of(session, call), noted.snapshot.write());
+    let note = (RefKey::background_note_of(session, call), noted.written.to_string().into_bytes());
+    deps.world.store.keep_all(session, vec![list, note]).await
+}
+
+/// The snapshot before a background command that ended with an earlier owner.
+pub(crate) async fn kept_apart(
+    deps: &ActorContext,
+    session: &SessionId,
+    call: &CallId,
+) -> Result<FolderBefore, StoreError> {
+    let store = &deps.world.store;
+    let list = store.bytes(Some(session), &RefKey::background_snapshot_of(session, call)).await?;
+    let note = store.bytes(Some(session), &RefKey::background_note_of(session, call)).await?;
+    let written = note.and_then(|note| String::from_utf8(note).ok()?.parse().ok());
+    let noted = list.and_then(|list| Some((trimtab_world::store::hash(&list), Snapshot::read(&list)?, written?)));
+    Ok(match noted {
+        Some((stored, snapshot, written)) => {
+            FolderBefore::Noted(NotedFolder { snapshot: Arc::new(snapshot), stored, written })
+        }
+        None => FolderBefore::Unobserved(Unobserved::NotNoted),
+    })
+}
+
+/// What becomes durable with the report of a background command: its snapshot is used.
+pub(crate) fn apart_ended(session: &SessionId, call: &CallId) -> Vec<(RefKey, String)> {
+    let keys = [RefKey::background_snapshot_of(session, call), RefKey::background_note_of(session, call)];
+    keys.map(|key| (key, String::new())).to_vec()
+}
+
+/// What a background command did to the files. Other commands have run meanwhile, so the last snapshot stays theirs.
+pub(crate) async fn after_apart(
+    deps: &ActorContext,
+    session: &SessionId,
+    folder: &str,
+    watch: SnapshotLimits,
+    before: FolderBefore,
+) -> Result<FileEffects, StoreError> {
+    match compared(deps, session, folder, watch, before).await? {
+        Ok((_, compared, _)) => pictured(deps.world.store.as_ref(), session, compared).await,
+        Err(effects) => Ok(effects),
+    }
+}
+
+/// What the background commands of a session have changed so far, of the files that these writes begin with.
+pub(crate) async fn changed_so_far(
+    deps: &ActorContext,
+    session: &SessionId,
+    folder: &str,
+    writes: &[FileWrite],
+) -> Result<Vec<(CallId, FileEffects)>, StoreError> {
+    let mut changed = Vec::new();
+    for call in deps.commands.in_background(session) {
+        let FolderBefore::Noted(NotedFolder { snapshot, written, .. }) = kept_apart(deps, session, &call).await? else {
+            continue;
+        };
+        let now = writes.iter().map(|write| (PathBuf::from(&write.path), write.before.clone()));
+        let mut compared = snapshot.compare_with(now);
+        compared.leave_out(Path::new(folder), &deps.world.store.writings(session, written).await?);
+        if !compared.writes.is_empty() {
+            changed.push((call, pictured(deps.world.store.as_ref(), session, compared).await?));
+        }
+    }
+    Ok(changed)
 }
 
 /// What is stored of the last command that was watched; empty: nothing.

@@ -2,56 +2,53 @@
 //! crash. Results of other tools go into the durable inbox, like a model's reply.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::mpsc;
 use trimtab_engine::Overview;
-use trimtab_engine::terminal::{Readable, readable};
-use trimtab_engine::{Input, ProposedChange, Ran, RewindPath};
-use trimtab_vocab::event::{AbsentFile, CommandFact, LoadedFile, ToolStatus};
+use trimtab_engine::terminal::readable;
+use trimtab_engine::{Input, Prepared, ProposedChange, Ran, RewindPath, SkillQuery};
+use trimtab_vocab::event::{AbsentFile, LoadedFile, ToolStatus};
 use trimtab_vocab::{
-    CallId, ChangePart, CommandPlan, Event, Fault, FilePlan, FileWrite, ListedServer, MadePicture, OnConflict,
-    Overtime, ReadOp, ReadResult, RefKey, RequestId, Retry, ServerCallPlan, SessionId, SnapshotLimits, sensitive_paths,
+    BackgroundId, CallId, ChangePart, Fault, FilePlan, FileWrite, ListedServer, ListedSkill, MadePicture, OnConflict,
+    ReadOp, ReadResult, RefKey, RequestId, Retry, ServerCallPlan, SessionId, SnapshotLimits, sensitive_paths,
 };
 use trimtab_world::models::DrawOrder;
 use trimtab_world::store::{NewInput, StoreError};
 
 use crate::StreamController;
 use crate::actor::ActorError;
+use crate::background;
 use crate::client::ActorContext;
+use crate::commands::{CommandOrder, CommandStart, run_command};
 
 use crate::effects::{ActorHandle, find_room, written};
-use crate::hub::Update;
+use crate::hooks::{HookStart, run_hook};
 use crate::mcp;
 use crate::prepare::{narrow, prepare};
-use crate::snapshot::{self, FolderBefore};
-use crate::workspace::{CommandUpdate, Contents, EndedCommand};
+use crate::skills::{self, SkillRoots, Skills};
+use crate::snapshot;
+use crate::workspace::Contents;
 
 /// Bytes of all that a request names, together.
 const LOADED: usize = 64 * 1024;
-
-/// Bytes of a command's output that are shown as they come, at most.
-const LIVE: usize = 4 * 1024 * 1024;
-/// Bytes of it that are passed on to be looked at, at most.
-const PASSED_ON: usize = 64 * 1024;
-/// Bytes of it that are shown whole, to whomever.
-const SHOWN_WHOLE: usize = 1024;
 
 /// What a tool asks for.
 pub(crate) enum ToolWork {
     Read(ReadOp),
     ListServers,
+    ReadSkill { skill: Box<ListedSkill>, file: Option<String> },
     CallServer(ServerCallPlan),
     Draw { model: String, prompt: String, count: u32, after_ms: u64 },
     Recall { of: Option<SessionId>, key: RefKey, offset: usize, limit: usize },
     Prepare { change: ProposedChange, seen: BTreeMap<String, String> },
     SelectHunks { writes: Vec<FileWrite>, parts: Vec<ChangePart> },
     Apply(FilePlan),
-    Run { plan: CommandPlan, watch: Option<SnapshotLimits>, overtime: mpsc::Receiver<Overtime> },
+    Run(Box<CommandStart>),
+    ReadOutput { of: CallId, id: BackgroundId, stored: RefKey, since: Option<u64>, limit: usize },
     InspectEffects(SnapshotLimits),
+    Hook(Box<HookStart>),
 }
 
 /// A tool call to carry out.
@@ -72,7 +69,8 @@ pub(crate) async fn carry_out(
     controller: StreamController,
 ) -> Result<(), ActorError> {
     let ToolOrder { request, call, folder, work, has_room } = order;
-    if !has_room {
+    // A hook is part of a request that has room, or of none.
+    if !has_room && !matches!(work, ToolWork::Hook(_)) {
         tokio::select! {
             biased;
             () = controller.aborted(), if !matches!(work, ToolWork::Apply(_) | ToolWork::InspectEffects(_)) => return aborted(&deps, &reporter, call, &work).await,
@@ -89,7 +87,11 @@ pub(crate) async fn carry_out(
                 () = controller.aborted() => return Ok(()),
                 seen = workspace.perform_read(&folder, &op) => seen,
             };
+            find_nested(&*workspace, &reporter, &request, &folder, touched_by(&op)).await;
             let _ = reporter.mailbox.send(Input::Looked { call, seen }).await;
+        }
+        ToolWork::ReadSkill { skill, file } => {
+            read_skill(&reporter, call, folder, skill, file).await;
         }
         ToolWork::ListServers => {
             let servers = tokio::select! {
@@ -128,6 +130,8 @@ pub(crate) async fn carry_out(
                 () = controller.aborted() => return Ok(()),
                 prepared = prepare(&deps, &session, &folder, &change, &seen) => prepared?,
             };
+            find_nested(&*workspace, &reporter, &request, &folder, change.paths()).await;
+            report_background_changes(&deps, &reporter, &folder, &prepared).await?;
             let _ = reporter.mailbox.send(Input::Prepared { call, prepared }).await;
         }
         ToolWork::SelectHunks { writes, parts } => {
@@ -142,134 +146,69 @@ pub(crate) async fn carry_out(
             let problem = apply(&deps, &reporter, &plan).await?;
             report(&deps, &reporter, &Input::Applied { call, problem }).await?;
         }
-        ToolWork::Run { plan, watch, overtime } => {
-            let run = CommandOrder { request, call, folder, plan, watch, overtime };
-            run_command(&deps, &reporter, run, &controller).await?;
+        ToolWork::Run(start) => {
+            run_command(&deps, &reporter, CommandOrder { request, call, folder, start: *start }, &controller).await?;
         }
+        ToolWork::ReadOutput { of, id, stored, since, limit } => {
+            let seen = background::read_for_model(&deps, &session, &of, &id, &stored, since, limit).await?;
+            let _ = reporter.mailbox.send(Input::Looked { call, seen }).await;
+        }
+        ToolWork::Hook(start) => run_hook(&deps, &reporter, call, folder, *start, &controller).await?,
         ToolWork::InspectEffects(watch) => {
-            let before = snapshot::noted_before(&deps, &session, &call).await?;
-            let keeps = snapshot::ended(&session, &call, Some(&before));
-            let effects = Box::new(snapshot::after(&deps, &session, &call, &folder, watch, before).await?);
-            report_and_keep(&deps, &reporter, &Input::Surveyed { call, effects }, keeps).await?;
+            inspect_effects(&deps, &reporter, call, &folder, watch).await?;
         }
     }
     Ok(())
 }
 
-struct CommandOrder {
-    request: RequestId,
-    call: CallId,
-    folder: String,
-    plan: CommandPlan,
-    watch: Option<SnapshotLimits>,
-    overtime: mpsc::Receiver<Overtime>,
-}
-
-/// Runs a command between two looks at its folder, and reports what it wrote and changed.
-async fn run_command(
+/// Finds out what an interrupted command has changed.
+async fn inspect_effects(
     deps: &ActorContext,
     reporter: &ActorHandle,
-    order: CommandOrder,
-    controller: &StreamController,
+    call: CallId,
+    folder: &str,
+    watch: SnapshotLimits,
 ) -> Result<(), ActorError> {
-    let CommandOrder { request, call, folder, plan, watch, overtime } = order;
     let session = reporter.lease.session();
-    let workspace = deps.world.workspace(session);
-    let before = match watch {
-        Some(watch) => Some(snapshot::before(deps, session, &call, &folder, watch, controller).await?),
-        None => None,
-    };
-    if let Some(FolderBefore::Stopped) = before {
-        let ran = Ran { stopped: true, ..Ran::default() };
-        return report(deps, reporter, &Input::Ran { call, ran, effects: None }).await;
-    }
-    let must_be_covered = watch.is_some_and(|watch| watch.whole);
-    let plan = match must_be_covered.then(|| snapshot::read_only(before.as_ref(), plan.run())) {
-        None => plan,
-        Some(Ok(paths)) => plan.guarded(paths),
-        Some(Err(reason)) => {
-            let keeps = snapshot::ended(session, &call, before.as_ref());
-            let ran = Ran { blocked: Some(reason), ..Ran::default() };
-            return report_and_keep(deps, reporter, &Input::Ran { call, ran, effects: None }, keeps).await;
-        }
-    };
-    let live = AtomicUsize::new(0);
-    let show = |text: &str| {
-        // Live output is for watchers, and more than this is too much to watch.
-        if live.fetch_add(text.len(), Ordering::Relaxed) > LIVE {
-            return;
-        }
-        let fact = CommandFact::Output { call: Some(call.clone()), text: text.to_owned() }.into();
-        let time = deps.world.clock.now();
-        let event = Event { seq: None, time, session: session.clone(), request: Some(request.clone()), fact };
-        deps.hub.publish(session, Update::Event(Arc::new(event)));
-    };
-    let (due, mut dues) = tokio::sync::watch::channel(0_u32);
-    let tell = |told: CommandUpdate<'_>| match told {
-        CommandUpdate::Output(text) => show(text),
-        CommandUpdate::Overdue => due.send_modify(|times| *times += 1),
-    };
-    let pass_on = async {
-        while dues.changed().await.is_ok() {
-            // Not into the inbox: a command does not outlive whom it tells.
-            let _ = reporter.mailbox.send(Input::Overdue { call: call.clone() }).await;
-        }
-        std::future::pending::<()>().await;
-    };
-    let ended = tokio::select! {
-        ended = workspace.run(&plan, &tell, controller, overtime) => ended,
-        () = pass_on => return Ok(()),
-    };
-    let key = plan.run().archive.then(|| RefKey::output_of(&request, &call));
-    let mut ran = read(deps, session, ended, key).await?;
-    if must_be_covered {
-        ran.notes.extend(snapshot::notes(before.as_ref(), ran.exit_code != Some(0)));
-    }
-    let keeps = snapshot::ended(session, &call, before.as_ref());
-    let effects = match watch.zip(before) {
-        Some((watch, before)) => Some(Box::new(snapshot::after(deps, session, &call, &folder, watch, before).await?)),
-        None => None,
-    };
-    report_and_keep(deps, reporter, &Input::Ran { call, ran, effects }, keeps).await
+    let before = snapshot::noted_before(deps, session, &call).await?;
+    let keeps = snapshot::ended(session, &call, Some(&before));
+    let effects = Box::new(snapshot::after(deps, session, &call, folder, watch, before).await?);
+    report_and_keep(deps, reporter, &Input::Surveyed { call, effects }, keeps).await
 }
 
-/// Reads what a command has written, and stores it if not all of it will be shown.
-async fn read(
-    deps: &ActorContext,
-    session: &SessionId,
-    ended: EndedCommand,
-    key: Option<RefKey>,
-) -> Result<Ran, StoreError> {
-    let EndedCommand { mut ran, output, dropped } = ended;
-    let Readable { mut text, is_whole, is_binary } = readable(&output);
-    let total = text.len() as u64 + dropped;
-    if text.len() > PASSED_ON {
-        // Head and tail are more than the model or the user is shown.
-        let (head, tail) =
-            (text.floor_char_boundary(PASSED_ON / 2), text.ceil_char_boundary(text.len() - PASSED_ON / 2));
-        text.replace_range(head..tail, "\n");
+/// The paths that a read-only operation looks at.
+fn touched_by(op: &ReadOp) -> Vec<String> {
+    match op {
+        ReadOp::Read { path, .. } | ReadOp::List { path, .. } => vec![path.clone()],
+        ReadOp::Glob { path, .. } | ReadOp::Search { path, .. } => vec![path.clone()],
+        ReadOp::Fetch { .. } | ReadOp::WebSearch { .. } => Vec::new(),
     }
-    if dropped > 0 || total > text.len() as u64 {
-        ran.output_bytes = total;
+}
+
+/// Reads a skill, or another file of it, and reports it.
+async fn read_skill(
+    reporter: &ActorHandle,
+    call: CallId,
+    folder: String,
+    skill: Box<ListedSkill>,
+    file: Option<String>,
+) {
+    let read = tokio::task::spawn_blocking(move || match file {
+        Some(file) => Input::Looked { seen: skills::file_of(&skill, &folder, &file), call },
+        None => match skills::text_of(&skill, &folder) {
+            Ok(text) => Input::SkillRead { call, skill: Some(Box::new(text)), problem: None },
+            Err(problem) => Input::SkillRead { call, skill: None, problem: Some(problem) },
+        },
+    });
+    if let Ok(read) = read.await {
+        let _ = reporter.mailbox.send(read).await;
     }
-    if let Some(key) = key.filter(|_| !is_whole || dropped > 0 || text.len() > SHOWN_WHOLE) {
-        deps.world.store.keep(session, &key, output).await?;
-        if is_binary {
-            ran.notes.push(format!("The bytes are saved as ref:{key}."));
-        }
-        ran.raw = Some(key);
-    }
-    if dropped > 0 {
-        ran.notes.push(format!("The output was too long: {dropped} bytes from the middle were discarded."));
-    }
-    ran.output = text;
-    Ok(ran)
 }
 
 /// Stopped before it began: a command did not run, and that is known.
 async fn aborted(deps: &ActorContext, reporter: &ActorHandle, call: CallId, work: &ToolWork) -> Result<(), ActorError> {
     match work {
-        ToolWork::Run { .. } => {
+        ToolWork::Run(_) => {
             let ran = Ran { stopped: true, ..Ran::default() };
             report(deps, reporter, &Input::Ran { call, ran, effects: None }).await
         }
@@ -325,12 +264,26 @@ async fn draw(
     Ok(Input::Drawn { call: call.clone(), time: deps.world.clock.now(), pictures, fault })
 }
 
-async fn report(deps: &ActorContext, reporter: &ActorHandle, input: &Input) -> Result<(), ActorError> {
+pub(crate) async fn report(deps: &ActorContext, reporter: &ActorHandle, input: &Input) -> Result<(), ActorError> {
     report_and_keep(deps, reporter, input, Vec::new()).await
 }
 
+/// Reports what background commands have done to the files of a change, before the change is known.
+async fn report_background_changes(
+    deps: &ActorContext,
+    reporter: &ActorHandle,
+    folder: &str,
+    prepared: &Prepared,
+) -> Result<(), ActorError> {
+    let Prepared::Ready { writes, .. } = prepared else { return Ok(()) };
+    for (call, effects) in snapshot::changed_so_far(deps, reporter.lease.session(), folder, writes).await? {
+        let _ = reporter.mailbox.send(Input::BackgroundChanged { call, effects: Box::new(effects) }).await;
+    }
+    Ok(())
+}
+
 /// Reports a result, and stores texts in the same transaction.
-async fn report_and_keep(
+pub(crate) async fn report_and_keep(
     deps: &ActorContext,
     reporter: &ActorHandle,
     input: &Input,
@@ -441,6 +394,7 @@ pub(crate) struct Named {
     pub(crate) overview: Option<Overview>,
     /// Whether the MCP servers are to be listed.
     pub(crate) servers: bool,
+    pub(crate) skills: Option<SkillQuery>,
 }
 
 /// Files of a folder that are listed in an overview.
@@ -476,6 +430,53 @@ async fn overview(workspace: &dyn crate::Workspace, folder: &str, wanted: Overvi
     loaded.insert(0, LoadedFile { path: trimtab_engine::FILE_LIST.into(), text, hash: None });
 }
 
+/// Sends the instruction files beside what a tool touches.
+async fn find_nested(
+    workspace: &dyn crate::Workspace,
+    reporter: &ActorHandle,
+    request: &RequestId,
+    folder: &str,
+    touched: Vec<String>,
+) {
+    let mut files = Vec::new();
+    for path in touched {
+        for file in crate::instructions::beside(workspace, folder, &path).await {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+    }
+    if !files.is_empty() {
+        let _ = reporter.mailbox.send(Input::NestedFound { request: request.clone(), files }).await;
+    }
+}
+
+/// Finds the skills of a request, and reads the one that the user calls.
+async fn list_skills(
+    deps: &ActorContext,
+    reporter: &ActorHandle,
+    request: &RequestId,
+    folder: &str,
+    query: SkillQuery,
+) {
+    let roots = SkillRoots::new(deps.settings.as_deref(), &deps.machine.home);
+    let place = folder.to_owned();
+    let (skills, called) = match roots.exist(query.with_folder.then_some(folder)) {
+        false => (Vec::new(), None),
+        true => {
+            let read = tokio::task::spawn_blocking(move || {
+                let found = Skills::load(&roots, query.with_folder.then_some(place.as_str()));
+                let called = query.called.as_deref().and_then(|name| found.named(name));
+                let called = called.and_then(|known| skills::text_of(&known.listed, &place).ok());
+                (found.listing(), called.map(Box::new))
+            });
+            let Ok(found) = read.await else { return };
+            found
+        }
+    };
+    let _ = reporter.mailbox.send(Input::SkillsListed { request: request.clone(), skills, called }).await;
+}
+
 /// Reads what a request names and what the folder says of itself.
 pub(crate) async fn load(
     deps: Arc<ActorContext>,
@@ -485,7 +486,10 @@ pub(crate) async fn load(
     named: Named,
 ) -> Result<(), ActorError> {
     let workspace = deps.world.workspace(reporter.lease.session());
-    let Named { files, marked, urls, instructions: named, overview: wanted, servers } = named;
+    let Named { files, marked, urls, instructions: named, overview: wanted, servers, skills: skill_query } = named;
+    if let Some(query) = skill_query {
+        list_skills(&deps, &reporter, &request, &folder, query).await;
+    }
     let servers = if servers { mcp::placed(&deps, reporter.lease.session(), &folder).await? } else { None };
     let (mut loaded, mut missing, mut left) = (Vec::new(), Vec::new(), LOADED);
     let ops = files
@@ -522,7 +526,10 @@ pub(crate) async fn load(
             absent.push(AbsentFile { path, like: like.into_iter().next() });
         }
     }
-    let mut instruction_files = Vec::new();
+    let mut instruction_files = match named.is_empty() {
+        true => Vec::new(),
+        false => crate::instructions::outer(&deps, &folder).await,
+    };
     for name in named {
         // The usual names are optional, so a missing one is not reported.
         let is_usual = sensitive_paths::INSTRUCTIONS.contains(&name.as_str());

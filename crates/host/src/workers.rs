@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tokio::time::Instant;
 use trimtab_engine::merge::{self, Clash, File, Prefer};
 use trimtab_engine::{Input, MergeOrder, MergePart, Session, WorkerOrder, WorkerReport};
 use trimtab_vocab::event::Status;
@@ -18,13 +19,12 @@ use trimtab_world::store::{JobState, NewInput, NewJob, Store, StoreError};
 use crate::actor::{self, ActorError};
 use crate::client::ActorContext;
 use crate::effects::{ActorHandle, written};
+use crate::endings;
 use crate::workspace::{CopiedFile, Workspace};
 
 const PAGE: u32 = 1000;
 /// Events of a log that are read at once where its last ones are looked for.
 const RECENT: u32 = 100;
-/// How long workers may take to end where their request has ended.
-const END_PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks at a worker that is ending.
 const END_POLL: Duration = Duration::from_millis(20);
 
@@ -200,35 +200,43 @@ async fn is_over(store: &dyn Store, worker: &SessionId) -> Result<bool, StoreErr
     }
 }
 
-/// Waits until the workers that a session no longer waits for have ended, and removes their copies. A process that has
-/// nothing else to do calls it before it exits. What takes longer than a few seconds is left for the next sweep.
-pub(crate) async fn end_all(deps: &Arc<ActorContext>, parent: &SessionId) -> Result<(), StoreError> {
+/// The workers that are stopped with these events: their session tells them so, and no longer waits for them.
+pub(crate) fn stopped(events: &[Event], told: &[SessionId]) -> BTreeSet<SessionId> {
+    let is_stopped = |event: &Event| match &event.fact {
+        Fact::Subtask(fact) if !fact.status.is_at_work() => fact.worker.clone(),
+        _ => None,
+    };
+    events.iter().filter_map(is_stopped).filter(|worker| told.contains(worker)).collect()
+}
+
+/// Waits until a worker that its session has stopped has taken up its cancel, and removes its copy. The worker does both
+/// itself if its actor lives that long. What takes longer than a few seconds is left for the next run.
+pub(crate) async fn end(deps: Arc<ActorContext>, parent: SessionId, worker: SessionId) {
+    if let Err(error) = take_end(&deps, &parent, &worker).await {
+        tracing::debug!(%error, %worker, "the copy of a stopped worker was not removed");
+    }
+}
+
+async fn take_end(deps: &Arc<ActorContext>, parent: &SessionId, worker: &SessionId) -> Result<(), StoreError> {
     let (store, place) = (deps.world.store.as_ref(), &deps.machine.workers);
     if place.is_empty() {
         return Ok(());
     }
-    let until = Instant::now() + END_PATIENCE;
-    let workspace = deps.world.workspace(parent);
-    for name in workspace.copies(place).await {
-        let Some(worker) = name.parse::<SessionId>().ok().filter(SessionId::is_worker) else { continue };
-        let row = store.session(&worker).await?;
-        let is_own = row.is_some_and(|row| row.parent.as_ref() == Some(parent));
-        if !is_own || !is_stopped(store, parent, &worker).await? {
-            continue;
-        }
-        // The cancel is in its inbox until its actor has ended the worker. That of a process that was killed is here.
-        actor::wake(deps, &worker);
-        while !(is_over(store, &worker).await? && store.inbox(&worker).await?.is_empty()) && Instant::now() < until {
-            tokio::time::sleep(END_POLL).await;
-        }
-        // A copy that is being made is removed by the next sweep.
-        let gate = deps.copying.of(&worker);
-        let Ok(_turn) = tokio::time::timeout_at(until.into(), gate.lock()).await else { continue };
-        if is_over(store, &worker).await? && store.inbox(&worker).await?.is_empty() {
-            workspace.drop_copy(&format!("{place}/{name}")).await;
-        }
+    let until = Instant::now() + endings::PATIENCE;
+    // The cancel is in its inbox until its actor has ended the worker.
+    let has_ended =
+        async || Ok::<_, StoreError>(is_over(store, worker).await? && store.inbox(worker).await?.is_empty());
+    while !has_ended().await? && Instant::now() < until {
+        tokio::time::sleep(END_POLL).await;
     }
-    // What they cost until they ended is the last that the session hears of them.
+    // A copy that is being made takes the rest of the time at most.
+    let gate = deps.copying.of(worker);
+    let Ok(turn) = tokio::time::timeout_at(until, gate.lock()).await else { return Ok(()) };
+    if has_ended().await? {
+        deps.world.workspace(worker).drop_copy(&format!("{place}/{worker}")).await;
+    }
+    drop(turn);
+    // What it cost until it ended is the last that its session hears of it.
     while !store.inbox(parent).await?.is_empty() && Instant::now() < until {
         tokio::time::sleep(END_POLL).await;
     }
@@ -414,12 +422,9 @@ fn is_text(content: &Content, clashes: &[Clash]) -> bool {
     !clashes.contains(&Clash::Mode) && std::str::from_utf8(bytes).is_ok()
 }
 
-/// Removes the copy of a worker that has ended, and copies of others that a killed process left.
-pub(crate) async fn drop_copy(deps: Arc<ActorContext>, worker: SessionId, folder: String) -> Result<(), ActorError> {
-    let workspace = deps.world.workspace(&worker);
+/// Removes the copy of a worker that has ended.
+pub(crate) async fn drop_copy(deps: Arc<ActorContext>, worker: SessionId, folder: String) {
     let gate = deps.copying.of(&worker);
-    let turn = gate.lock().await;
-    workspace.drop_copy(&folder).await;
-    drop(turn);
-    Ok(sweep(deps.world.store.as_ref(), workspace.as_ref(), &folder).await?)
+    let _turn = gate.lock().await;
+    deps.world.workspace(&worker).drop_copy(&folder).await;
 }

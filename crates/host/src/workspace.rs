@@ -7,21 +7,23 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use trimtab_engine::Ran;
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::format;
 use trimtab_vocab::{
-    BuildFolders, CommandPlan, CopyStats, FilePlan, FileState, LeftBehind, Overtime, ReadOp, ReadResult, Sandbox,
-    SessionId, SnapshotLimits,
+    BuildFolders, CommandPlan, CopyStats, FilePlan, FileState, LeftBehind, NetworkAccess, NetworkPlan, Overtime,
+    ReadOp, ReadResult, Sandbox, SessionId, SnapshotLimits,
 };
 use trimtab_world::models::SearchService;
-use trimtab_world::sandbox::Fence;
+use trimtab_world::network::CommandAccess;
 use trimtab_world::sandbox::run::{self, SandboxSetup};
+use trimtab_world::sandbox::{CommandNetwork, Fence};
 use trimtab_world::tools::{self, ReadScope};
 use trimtab_world::workspace::snapshot::{self, Keep, Snapshot, SnapshotOrder};
 use trimtab_world::workspace::{Folder, copy as copies, write};
 
+use crate::networks::{OpenNetwork, SessionNetworks};
 use crate::{StreamController, links, version_area};
 
 /// A file as it is.
@@ -76,6 +78,10 @@ pub trait Workspace: Send + Sync {
     async fn absent(&self, folder: &str, path: &str) -> Option<Vec<String>> {
         let _ = (folder, path);
         None
+    }
+    /// The session is at rest: what was kept for its commands is given back.
+    async fn rest(&self, session: &SessionId) {
+        let _ = session;
     }
     /// Reads a file that is to be changed; a sentence when that cannot be.
     async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String>;
@@ -178,6 +184,8 @@ impl Keep for Handing {
 /// The messages of a running command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandUpdate<'t> {
+    /// It runs as this process, perhaps in a network of its own.
+    Started { pid: u32, own_network: bool },
     /// It has written this.
     Output(&'t str),
     /// Its time is up, and it still runs.
@@ -203,6 +211,10 @@ pub struct LocalWorkspace {
     setup: SandboxSetup,
     /// The search service, if one is set up.
     search: Option<SearchService>,
+    /// Copies that may be made or removed at the same time, one for each core: many workers begin and end together, and a
+    /// thread for each of them would leave no time for the sessions.
+    copying: Semaphore,
+    networks: SessionNetworks,
 }
 
 impl LocalWorkspace {
@@ -210,7 +222,8 @@ impl LocalWorkspace {
     pub fn new(environment: impl IntoIterator<Item = (OsString, OsString)>, own: &[PathBuf]) -> Self {
         let mut setup = SandboxSetup::new(environment);
         setup.hidden.extend(own.iter().cloned());
-        Self { setup, search: None }
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self { setup, search: None, copying: Semaphore::new(cores), networks: SessionNetworks::default() }
     }
 
     /// The same, with commands that never get these variables: they hold the keys of providers.
@@ -224,6 +237,7 @@ impl LocalWorkspace {
     #[must_use]
     pub fn ready(mut self) -> Self {
         self.setup.ready = Some(trimtab_world::sandbox::ReadySupervisor::default());
+        self.setup.networks = Some(self.networks.holder.clone());
         self
     }
 
@@ -242,6 +256,16 @@ impl LocalWorkspace {
     }
 }
 
+impl LocalWorkspace {
+    /// The network of the session, with what this command may reach; nothing if the command has its own.
+    async fn network_for(&self, plan: &CommandPlan) -> Result<Option<(Arc<OpenNetwork>, CommandAccess)>, String> {
+        let Some(NetworkPlan { session, policy }) = plan.network() else { return Ok(None) };
+        let open = self.networks.of_session(session, &self.setup.launcher).await?;
+        let access = open.proxy.admit(policy.clone()).ok_or("No password can be made for it.")?;
+        Ok(Some((open, access)))
+    }
+}
+
 #[async_trait]
 impl Workspace for LocalWorkspace {
     async fn perform_read(&self, folder: &str, op: &ReadOp) -> ReadResult {
@@ -257,6 +281,10 @@ impl Workspace for LocalWorkspace {
                 files: Vec::new(),
             },
         }
+    }
+
+    async fn rest(&self, session: &SessionId) {
+        self.networks.close(session).await;
     }
 
     async fn absent(&self, folder: &str, path: &str) -> Option<Vec<String>> {
@@ -312,6 +340,7 @@ impl Workspace for LocalWorkspace {
         dependencies: BuildFolders,
     ) -> Result<CopyStats, String> {
         let (original, copy) = (PathBuf::from(original), PathBuf::from(copy));
+        let _turn = self.copying.acquire().await;
         aside(move || {
             let make = || {
                 let mut made = copies::copy_folder(&original, &copy, dependencies)?;
@@ -340,6 +369,7 @@ impl Workspace for LocalWorkspace {
 
     async fn drop_copy(&self, copy: &str) {
         let copy = PathBuf::from(copy);
+        let _turn = self.copying.acquire().await;
         let _ = tokio::task::spawn_blocking(move || copies::remove(&copy)).await;
     }
 
@@ -370,7 +400,8 @@ impl Workspace for LocalWorkspace {
         overtime: mpsc::Receiver<Overtime>,
     ) -> EndedCommand {
         let planned = plan.clone();
-        let led_out = tokio::task::spawn_blocking(move || links::refusal(&planned)).await;
+        let led_out = tokio::task::spawn_blocking(move || links::refusal(&planned));
+        let (led_out, network) = tokio::join!(led_out, self.network_for(plan));
         if let Ok(Some(reason)) = led_out {
             let reason = format!("{reason}. Name that path itself, so that the user can be asked.");
             return EndedCommand {
@@ -379,12 +410,20 @@ impl Workspace for LocalWorkspace {
                 dropped: 0,
             };
         }
+        let is_proxied = plan.network().is_some_and(|plan| plan.policy.access != NetworkAccess::Off);
+        let access = network.as_ref().ok().and_then(Option::as_ref).map(|(_, access)| access);
+        let command_network = network.as_ref().ok().and_then(Option::as_ref).map(|(open, access)| CommandNetwork {
+            network: Arc::clone(&open.network),
+            variables: if is_proxied { access.variables() } else { Vec::new() },
+        });
+        let setup = SandboxSetup { network: command_network, ..self.setup.clone() };
         let mut text = Utf8::default();
         let tell = |told: run::CommandReport<'_>| match told {
             run::CommandReport::Output(bytes) => tell(CommandUpdate::Output(&text.push(bytes))),
+            run::CommandReport::Started { pid, own_network } => tell(CommandUpdate::Started { pid, own_network }),
             run::CommandReport::Overdue => tell(CommandUpdate::Overdue),
         };
-        let outcome = run::run(plan, &self.setup, tell, stop.aborted(), overtime).await;
+        let outcome = run::run(plan, &setup, tell, stop.aborted(), overtime).await;
         let mut notes = Vec::new();
         if outcome.left > 0 {
             notes.push(format!("{} processes that it had left running were ended.", outcome.left));
@@ -406,6 +445,15 @@ impl Workspace for LocalWorkspace {
                 notes.push(format!("The sandbox did not keep it from {what}: {why}."));
             }
         }
+        let is_joined = outcome.fences.as_ref().is_none_or(|fences| fences.session_network);
+        match &network {
+            Err(why) => notes.push(format!("It had no network: {why}")),
+            Ok(Some(_)) if !is_joined => {
+                notes.push("It had no network: the session's network cannot be entered.".into())
+            }
+            Ok(_) => {}
+        }
+        let hosts = access.map(CommandAccess::attempts).unwrap_or_default();
         let (output, dropped) = (outcome.output.bytes(), outcome.output.dropped());
         let ran = Ran {
             exit_code: outcome.exit_code,
@@ -417,6 +465,7 @@ impl Workspace for LocalWorkspace {
             blocked: outcome.blocked,
             took_ms: u64::try_from(outcome.took.as_millis()).unwrap_or(u64::MAX),
             notes,
+            hosts,
             ..Ran::default()
         };
         EndedCommand { ran, output, dropped }

@@ -49,6 +49,8 @@ fn program(binary: &PathBuf) -> Program {
     std::fs::create_dir(folder.join("src")).expect("a folder");
     let code = "fn main() {\n    let name = \"world\";\n    println!(\"hello {name}\");\n}\n";
     std::fs::write(folder.join("src/main.rs"), code).expect("writes");
+    let tests = "for test in parse greet args; do echo \"test $test ... ok\"; sleep 0.4; done\nsleep 2\n";
+    std::fs::write(folder.join("test.sh"), tests).expect("writes");
     program.set("TRIMTAB_FOLDERS_TRUSTED", folder.canonicalize().expect("a folder").to_str().expect("a path"));
     program.set("COLORTERM", "truecolor");
     program.set("COLORFGBG", "15;0");
@@ -70,6 +72,13 @@ fn set_up(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
     keep("set-up", &terminal);
 }
 
+/// The list of the work, of which so many entries are done.
+fn steps(done: usize) -> String {
+    let texts = ["Read the program", "Greet by name", "Run the tests"];
+    let todos = texts.iter().enumerate().map(|(at, text)| json!({"text": text, "completed": at < done}));
+    json!({"todos": todos.collect::<Vec<_>>()}).to_string()
+}
+
 fn work(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
     let program = program(binary);
     let provider = &program.provider;
@@ -79,9 +88,7 @@ fn work(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
         Reply::new().text([words]).tool("a", "read_file", [json!({"path": "src/main.rs"}).to_string()]).tool(
             "b",
             "set_steps",
-            [json!({"todos": [{"text": "Read the program", "completed": true},
-                {"text": "Greet by name", "completed": false}, {"text": "Run the tests", "completed": false}]})
-            .to_string()],
+            [steps(1)],
         ),
     ));
     provider.push(Answer::anthropic(
@@ -94,12 +101,12 @@ fn work(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
             .to_string()],
         ),
     ));
-    let command = "for test in parse greet args; do echo \"test $test ... ok\"; sleep 0.4; done; sleep 2";
-    provider.push(Answer::anthropic(Reply::new().tool(
-        "d",
+    provider.push(Answer::anthropic(Reply::new().tool("d", "set_steps", [steps(2)]).tool(
+        "e",
         "run_command",
-        [json!({ "command": command }).to_string()],
+        [json!({ "command": "sh test.sh" }).to_string()],
     )));
+    provider.push(Answer::anthropic(Reply::new().tool("f", "set_steps", [steps(3)])));
     let answer = "## Done\n\nThe program greets the **name** from the command line:\n\n```rust\nlet name = std::env::args().nth(1);\n```\n\n| call | prints |\n|---|---|\n| `hello` | hello world |\n| `hello Ada` | hello Ada |\n\n- without a name, it prints *world*\n- all 3 tests pass\n";
     provider.push(Answer::anthropic(Reply::new().text([answer])).gated(&gate));
     let terminal = Terminal::start(&program, &[], 100, 34);
@@ -141,16 +148,17 @@ fn work(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
 
 fn plan(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
     let program = program(binary);
-    let steps = json!({"summary": "A log-in with one table and two pages.", "steps": [
-        {"title": "Add the table of users", "files": ["src/users.rs"], "estimate": "10 min"},
-        {"title": "Write the pages", "details": "Log in, log out.", "files": ["src/pages.rs"], "dependsOn": ["1"]},
-        {"title": "Test both", "commands": ["cargo test"], "dependsOn": ["2"]}], "assumptions": ["SQLite is enough"]});
+    let steps = json!({"summary": "A login page with a table of users.", "steps": [
+        {"title": "Add the users table", "files": ["src/users.rs"], "estimate": "10 min"},
+        {"title": "Add the login page", "details": "Log in and log out.", "files": ["src/login.rs"], "dependsOn": ["1"]},
+        {"title": "Add tests", "commands": ["cargo test"], "dependsOn": ["2"]}], "assumptions": ["SQLite is enough"]});
     program.provider.push(Answer::anthropic(Reply::new().tool("p", "propose_plan", [steps.to_string()])));
     let terminal = Terminal::start(&program, &[], 90, 28);
     terminal.wait_for("? help");
     terminal.press("\x1b[Z\x1b[Z");
     terminal.wait_for("plan:");
-    say_now(&terminal, "Add a log-in");
+    terminal.wait_for("? help");
+    say_now(&terminal, "Add a login page");
     terminal.wait_for("Approve this plan");
     terminal.wait_for("enter to answer");
     keep("plan", &terminal);
@@ -161,10 +169,10 @@ fn plan(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
 
 fn questions(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
     let program = program(binary);
-    let question = json!({"question": "Which database should it use?", "options": ["SQLite", "PostgreSQL"]});
+    let question = json!({"question": "Which database should the app use?", "options": ["SQLite", "PostgreSQL"]});
     program.provider.push(Answer::anthropic(Reply::new().tool("q", "ask_user", [question.to_string()])));
     let terminal = Terminal::start(&program, &[], 44, 14);
-    say(&terminal, "Store the users");
+    say(&terminal, "Store the users in a database");
     terminal.wait_for("Which database");
     terminal.wait_for("enter to answer");
     keep("question", &terminal);

@@ -17,6 +17,7 @@ pub(crate) mod http;
 pub mod output;
 pub mod palette;
 mod picture;
+mod slash;
 mod structured_answer;
 mod subtask_documents;
 mod subtask_log;

@@ -45,6 +45,24 @@ impl Palette {
         chosen.unwrap_or_else(|make| asked().map_or(Self::Sixteen, make))
     }
 
+    /// Of the terminal that this stream is, for a theme: whoever names a background knows the terminal better than it does.
+    pub fn for_theme(stream: StdStream, theme: &str) -> Self {
+        let ground = match theme {
+            "dark" => Background::Dark,
+            "light" => Background::Light,
+            _ => return Self::for_stream(stream),
+        };
+        if !stream.is_terminal() || no_colour() {
+            return Self::Plain;
+        }
+        let name = |key: &str| std::env::var(key).unwrap_or_default();
+        Self::on_ground(&name("TERM"), &name("COLORTERM"), ground)
+    }
+
+    fn on_ground(term: &str, colours: &str, ground: Background) -> Self {
+        Self::named(term, colours, "").unwrap_or_else(|make| make(ground))
+    }
+
     /// By what the environment says; where it does not say the background, what to make of that.
     fn named(term: &str, colours: &str, background: &str) -> Result<Self, fn(Background) -> Self> {
         let make: fn(Background) -> Self = match (term, colours) {
@@ -116,6 +134,14 @@ pub(crate) fn full(token: SyntaxToken, ground: Background) -> Option<(u8, u8, u8
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_named_background_needs_no_answer_of_the_terminal() {
+        let dark = |term, colours| Palette::on_ground(term, colours, Background::Dark);
+        assert_eq!(dark("tmux-256color", "truecolor"), Palette::Full(Background::Dark));
+        assert_eq!(dark("tmux-256color", ""), Palette::Many(Background::Dark));
+        assert_eq!(dark("vt100", ""), Palette::Sixteen);
+    }
 
     #[test]
     fn the_environment_chooses_the_colours() {

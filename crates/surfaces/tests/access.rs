@@ -25,7 +25,11 @@ fn operations(served: &Served) -> Vec<(String, String)> {
     let paths = description["paths"].as_object().expect("paths");
     let mut all = Vec::new();
     for (path, methods) in paths {
-        let path = path.replace("{id}", "nothing").replace("{key}", "nothing").replace("{proposal}", "nothing");
+        let path = path
+            .replace("{id}", "nothing")
+            .replace("{key}", "nothing")
+            .replace("{proposal}", "nothing")
+            .replace("{command}", "b1");
         assert!(!path.contains('{'), "{path}");
         all.extend(methods.as_object().expect("methods").keys().map(|method| (method.to_uppercase(), path.clone())));
     }
@@ -309,7 +313,11 @@ fn a_name_that_a_route_does_not_know_is_refused_on_every_route() {
             continue;
         }
         let id = if path.starts_with("/api/todos") { "1" } else { session.as_str() };
-        let path = path.replace("{id}", id).replace("{key}", "nothing").replace("{proposal}", "nothing");
+        let path = path
+            .replace("{id}", id)
+            .replace("{key}", "nothing")
+            .replace("{proposal}", "nothing")
+            .replace("{command}", "b1");
         for (method, operation) in methods.as_object().expect("methods") {
             let asked = operation["parameters"].as_array().into_iter().flatten().filter(|one| one["in"] == "query");
             let needed = asked.clone().filter(|one| one["required"] == true);

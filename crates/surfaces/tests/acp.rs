@@ -510,6 +510,12 @@ fn mode_model_and_effort_are_options_and_reach_the_request() {
         let params = json!({"sessionId": session, "configId": id, "value": value});
         editor.call("session/set_config_option", params)
     };
+    assert_eq!(value("autonomy"), Some(json!("standard")));
+    let answer = set(&mut editor, "autonomy", "careful");
+    assert!(answer["configOptions"].to_string().contains(r#""currentValue":"careful""#), "{answer}");
+    let wrong = json!({"sessionId": session, "configId": "autonomy", "value": "yolo"});
+    assert_eq!(editor.refused("session/set_config_option", wrong)["code"], -32602);
+    assert_eq!(editor.say(&session, "/autonomy standard"), "end_turn");
     let answer = set(&mut editor, "model", "anthropic/claude-haiku-4-5");
     assert!(answer["configOptions"].to_string().contains(r#""currentValue":"anthropic/claude-haiku-4-5""#), "{answer}");
     set(&mut editor, "mode", "chat");

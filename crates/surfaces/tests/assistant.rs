@@ -409,9 +409,9 @@ fn at_the_command_line_what_is_proposed_is_shown_and_applied_when_that_is_wanted
     let asked = program.run(&["ask", "--mode", "plan", "Finish Bob"]);
     assert_eq!((asked.code, asked.stdout.as_str()), (Some(0), "Bob is done and gone.\n"), "{}", asked.stderr);
     insta::assert_snapshot!(asked.stderr, @"
-    [x]  1. complete             #1 Call Bob  (done: no → yes)
-    [x]  2. delete               #1 Call Bob
-    [ ]  3. delete               invalid: there is no task #9
+      1. Complete          #1 Call Bob  (done: no → yes)
+      2. Delete            #1 Call Bob
+      3. Delete            invalid: there is no task #9
     Nothing has changed yet. `trimtab ask --apply` applies all, `--apply 1,3` applies some, and `--reject` discards all.
     ");
     assert!(

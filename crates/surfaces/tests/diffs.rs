@@ -69,24 +69,24 @@ fn all_changes_of_a_session_are_one_patch_that_others_can_read() {
 fn lines_are_counted_per_file_and_in_total() {
     let program = with_changes();
     insta::assert_snapshot!(program.run(&["diff", "--stat"]).stdout, @"
-    a.txt              +2 −1 ~1  ++-
-    b.txt              +2 −0 ~0  ++
-    old.txt → new.txt  +0 −0 ~0
-    3 files  +4 −1 ~1
+    a.txt              +2 −1  ++-
+    b.txt              +2 −0  ++
+    old.txt → new.txt  +0 −0
+    3 files  +4 −1
     ");
     let listed = program.run(&["changes", "--json"]).events();
     let first = listed.last().expect("a change");
     assert_eq!(first["totalStats"], json!({"added": 1, "removed": 1, "modified": 1}));
     assert_eq!(first["files"][0]["modified"], 1);
     let words = program.run(&["changes"]).stdout;
-    assert!(words.contains("Change #1 - 1 file (+1 -1)") && words.contains("    a.txt  +1 \u{2212}1 ~1\n"), "{words}");
+    assert!(words.contains("Change #1 - 1 file (+1 -1)") && words.contains("    a.txt  +1 \u{2212}1\n"), "{words}");
 }
 
 #[test]
 fn a_change_is_drawn_in_both_layouts_where_that_is_asked_for() {
     let program = with_changes();
     insta::assert_snapshot!(program.run(&["diff", "--inline"]).stdout, @"
-    a.txt  +2 −1 ~1  ++-
+    a.txt  +2 −1  ++-
     @@ a.txt:1 @@
      1  1   line 1
      2    - line 2
@@ -102,7 +102,7 @@ fn a_change_is_drawn_in_both_layouts_where_that_is_asked_for() {
        20 + line 19 and a half
     20 21   line 20
 
-    b.txt  +2 −0 ~0  ++
+    b.txt  +2 −0  ++
       new file
     @@ b.txt:1 @@
       1 + 1
@@ -112,7 +112,7 @@ fn a_change_is_drawn_in_both_layouts_where_that_is_asked_for() {
       moved, content unchanged
     ");
     insta::assert_snapshot!(program.run(&["changes", "1", "--side-by-side"]).stdout, @"
-    a.txt  +1 −1 ~1  +-
+    a.txt  +1 −1  +-
     @@ a.txt:1 @@
      1   line 1                                      │  1   line 1
      2 - line 2                                      │  2 + line two

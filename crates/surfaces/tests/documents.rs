@@ -87,8 +87,7 @@ fn the_readmes_two_commands_are_the_ones_that_exist() {
     let readme = read("README.md");
     let commands: Vec<String> =
         blocks(&readme).into_iter().filter(|(language, _)| language == "sh").map(|(_, body)| body).collect();
-    assert_eq!(commands[0], "cargo run -- demo\n");
-    assert_eq!(commands[1], "scripts/test\n");
+    assert_eq!(commands[0], "cargo run -- demo\nscripts/test\n");
     assert!(read(".ci/run").lines().any(|line| line == "exec scripts/test"), "CI runs the README's command");
     assert!(read("scripts/test").contains("cargo run --quiet --locked -- demo"), "which runs the other one");
     let mode = std::os::unix::fs::PermissionsExt::mode(
@@ -429,7 +428,7 @@ fn help_is_enough_to_start() {
     An AI copilot that you stay in control of: it edits files, runs commands, manages tasks, and
     generates images
 
-    Usage: trimtab [OPTIONS]
+    Usage: trimtab [OPTIONS] [PROMPT]
            trimtab <COMMAND>
 
     Work:
@@ -438,7 +437,7 @@ fn help_is_enough_to_start() {
       checkpoints    List pending questions and approvals
       answer         Answer a pending question and continue
       control        Control a running request: pause, steer, skip, cancel
-      subtasks       List, retry, skip, or stop sub-tasks
+      subtasks       Show and control sub-tasks: list, retry, skip, stop, steer
       pills          List the workflows that you can call by name
 
     Review:
@@ -449,9 +448,11 @@ fn help_is_enough_to_start() {
 
     Sessions:
       sessions       List, show, fork, rename, export, or delete sessions
-      jobs           List running and queued requests
-      handoff        Continue in a new session with a summary, the open tasks, and the change history
-      extend         Continue in this session with its whole conversation
+      jobs           List running, queued, and waiting requests
+      ps             List background commands
+      stop-command   Stop a background command
+      handoff        Continue in a new session with a summary, open to-dos, and the change history
+      extend         Keep the complete conversation of a session that is almost full
       memory         Manage what Trimtab remembers: list, search, add, edit, delete
 
     Permissions:
@@ -473,9 +474,11 @@ fn help_is_enough_to_start() {
     Setup:
       demo           Show Trimtab at work with a recorded model (no key, no network)
       doctor         Check the setup and look for problems
-      config         Show the effective settings and where each comes from
+      config         Show the effective settings and where each comes from, or change one
       models         List the models of each provider
       mcp            List, add, approve, and check MCP servers
+      hooks          List hooks and approve those of a folder
+      extensions     List extensions: MCP servers, skills, commands, and instructions
       completions    Print shell completions
       manual         Print the manual page
       help           Explain a command, or a topic such as permissions, undo, or models
@@ -483,7 +486,7 @@ fn help_is_enough_to_start() {
     Advanced:
       check-command  Explain whether a command would run automatically, ask, or be denied
       apply-edit     Apply one edit to the folder, all or nothing
-      recover        Recover what is certain from a damaged model answer
+      recover        Recover the intact parts of a damaged model answer
       ref            Show a stored text, such as a raw reply or an oversized request
       audit          Show the audit trail and verify it
       stats          Show statistics: requests, approvals, tools, cost
@@ -492,6 +495,8 @@ fn help_is_enough_to_start() {
           --session <ID>           Continue this session
           --continue               Continue the latest session in this folder
           --model <PROVIDER/NAME>  Use this model
+          --autonomy <LEVEL>       Set how much the session does without asking [possible values:
+                                   careful, standard, trusting]
           --plain                  Print plain lines instead of drawing a screen (for screen readers)
           --dir <FOLDER>           Work in this folder instead of the current one
       -h, --help                   Print help
@@ -499,9 +504,10 @@ fn help_is_enough_to_start() {
 
     Examples:
       trimtab                             open the terminal UI in this folder
+      trimtab "Fix the failing test"      open it and send a request
       trimtab demo                        see a demo, no key or network needed
       trimtab run "Fix the failing test"  run one request
-      git diff | trimtab run -            read the request from standard input
+      git diff | trimtab run "Review it"  add standard input to the request
       trimtab changes                     list changes (`trimtab rewind` undoes them)
       trimtab resume                      continue an interrupted request
       trimtab doctor                      check the setup

@@ -62,14 +62,14 @@ fn a_handoff_goes_on_in_a_child_which_alone_can_take_back_the_changes() {
     insta::assert_snapshot!(handed.stdout.replace(&child, "CHILD"), @r#"
     Handed off to session CHILD. It includes 2 changes, which you can undo there.
     Its input is:
-      Continue with the open tasks:
+      Continue with the open to-dos:
       1. run the tests
     Send it: trimtab run --session CHILD
     Or send another request: trimtab run --session CHILD "…"
     "#);
     let shown = program.run(&["sessions", "show", &child]).stdout;
     assert!(shown.contains(&format!("Continues session {parent}.")), "{shown}");
-    assert!(shown.contains("The input is:\n  Continue with the open tasks:\n  1. run the tests"), "{shown}");
+    assert!(shown.contains("The input is:\n  Continue with the open to-dos:\n  1. run the tests"), "{shown}");
     assert!(program.run(&["sessions", "show", &parent]).stdout.contains(&format!("Continued in session {child}.")));
 
     let refused = program.run(&["rewind", "--session", &parent]);
@@ -80,7 +80,7 @@ fn a_handoff_goes_on_in_a_child_which_alone_can_take_back_the_changes() {
     program.provider.push(says("I cannot run them here."));
     let ran = program.run(&["run", "--trust", "--continue"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "I cannot run them here.\n"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("Continue with the open tasks:\n  1. run the tests"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Continue with the open to-dos:\n  1. run the tests"), "{}", ran.stderr);
     let prompt = last_prompt(&program);
     assert!(prompt.contains("## HANDOFF CONTEXT") && prompt.contains("run the tests"), "{prompt}");
     assert!(!prompt.contains("toolu_"), "the conversation itself stays behind: {prompt}");

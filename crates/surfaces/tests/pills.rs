@@ -80,8 +80,7 @@ fn a_pill_that_needs_words_says_so_and_sends_nothing() {
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     assert!(ended.stderr.contains("It needs more arguments: /review <file> [focus]"), "{}", ended.stderr);
     assert!(program.provider.requests().is_empty());
-    let large = format!("/review {}", "x".repeat(300 * 1024));
-    let ended = program.run_with_input(&["run", "-"], large.as_bytes());
+    let ended = program.run_with_input(&["run", "/review a.rs"], "x".repeat(300 * 1024).as_bytes());
     assert_eq!(ended.code, Some(2));
     assert!(ended.stderr.contains("larger than 256 KB"), "{}", ended.stderr);
 }

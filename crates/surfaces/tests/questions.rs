@@ -243,7 +243,8 @@ fn a_command_beyond_its_time_is_asked_about_while_it_runs() {
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Work");
     terminal.answer("Run this command?", "1");
-    let choices = ["Give it another 1 s", "Let it run without a limit", "Stop the command"];
+    let choices =
+        ["Give it another 1 s", "Let it run without a limit", "Continue in the background", "Stop the command"];
     looked_at(&program, &terminal, "still running after 1 s", &choices, &["end"]);
 }
 
@@ -269,7 +270,7 @@ fn a_rest_that_was_asked_for_waits_for_a_person() {
     program.provider.push(says("Read."));
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Read it");
-    terminal.wait_for("call 1 of 25");
+    terminal.wait_for("esc stops");
     terminal.press("\x1bp");
     terminal.wait_for("pauses after this step");
     gate.open();

@@ -168,7 +168,7 @@ fn a_mistyped_variable_is_told_and_a_setting_explains_itself() {
     let explained = program.run(&["config", "commands.sandbox"]);
     insta::assert_snapshot!(explained.stdout, @r#"
     commands.sandbox = "workspace"  # default
-        Where commands can write: in the folder, nowhere, or anywhere. Expected one of workspace, read-only, off.
+        Where commands can write: only in the folder (workspace), nowhere (read-only), or anywhere (off). Expected one of workspace, read-only, off.
         In the environment: TRIMTAB_COMMANDS_SANDBOX
     "#);
 }
@@ -283,19 +283,13 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
       limits.budget_usd takes a number from 0 to 1000000000.
 
     words in place of a command: exit 2
-    error: unrecognized subcommand 'What is Trimtab?'
-
-    Usage: trimtab [OPTIONS]
-           trimtab <COMMAND>
-
-    For more information, try '--help'.
-
-    To run a request: trimtab run "What is Trimtab?"
+    error: Trimtab needs a terminal.
+      `trimtab run "…"` runs one request without a terminal. `trimtab --help` lists all commands.
 
     a mistyped command: exit 2
     error: unrecognized subcommand 'rnu'
 
-    Usage: trimtab [OPTIONS]
+    Usage: trimtab [OPTIONS] [PROMPT]
            trimtab <COMMAND>
 
     For more information, try '--help'.
@@ -882,7 +876,7 @@ fn doctor_says_what_is_set_up() {
     program.provider.always(Answer::json(200, listed));
     let fine = program.run(&["doctor"]);
     assert_eq!(fine.code, Some(0), "{}", fine.stdout);
-    let limits = "command limits: timeout 30 s; per process: memory no limit";
+    let limits = "command limits: timeout 120 s; per process: memory no limit";
     let group = "total memory: no limit (the";
     let set_up = [
         "key from ANTHROPIC_API_KEY, reachable, 1 model\n",
@@ -1143,4 +1137,77 @@ fn a_reply_that_repeats_itself_is_stopped_and_its_words_are_printed_once() {
     let ended = program.run(&["run", "--mode", "chat", "Tell a story"]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert!(ended.stderr.contains("Rephrase the request, or use another model."), "{}", ended.stderr);
+}
+
+#[test]
+fn standard_input_joins_the_request() {
+    let program = Program::new(env!("CARGO_BIN_EXE_trimtab"));
+    for answer in ["One.", "Two.", "Three."] {
+        program.provider.push(Answer::anthropic(Reply::new().text([answer])));
+    }
+    let last = || program.provider.requests().pop().expect("a request").body["messages"].to_string();
+    let ended = program.run_with_input(&["run", "Review this"], b"-old\n+new\n");
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "One.\n"), "{ended:?}");
+    assert!(last().contains(r"Review this\n\nStandard input:\n```\n-old\n+new\n```"), "{}", last());
+    let ended = program.run_with_input(&["run", "Review this", "-"], b"+more\n");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(last().contains(r"Review this\n\nStandard input:\n```\n+more\n```"), "{}", last());
+    let ended = program.run_with_input(&["run", "Nothing piped"], b"");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(!last().contains("Standard input"), "{}", last());
+}
+
+#[test]
+fn output_json_is_one_object() {
+    let program = Program::new(env!("CARGO_BIN_EXE_trimtab"));
+    program.provider.push(Answer::anthropic(Reply::new().text(["It is done."])));
+    let ended = program.run(&["run", "--output", "json", "Do it"]);
+    let object: serde_json::Value = serde_json::from_str(&ended.stdout).expect("one object");
+    assert_eq!(ended.stdout.lines().count(), 1);
+    assert_eq!(
+        (object["status"].as_str(), object["answer"].as_str()),
+        (Some("completed"), Some("It is done.")),
+        "{object}"
+    );
+    assert!(object["session"].is_string() && object["request"].is_string() && object["changes"].is_array(), "{object}");
+    assert!(object["usage"]["outputTokens"].is_u64() && object.get("costUsd").is_some(), "{object}");
+    let both = program.run(&["run", "--json", "--output", "json", "Do it"]);
+    assert_eq!(both.code, Some(2), "{both:?}");
+    program.provider.push(Answer::anthropic(Reply::new().text(["Again."])));
+    let events = program.run(&["run", "--output", "events", "Do it"]);
+    assert_eq!(events.events().last().expect("events")["type"], "request.finished");
+}
+
+#[test]
+fn config_set_changes_the_settings_file_and_names_what_overrides_it() {
+    let mut program = Program::new(env!("CARGO_BIN_EXE_trimtab"));
+    let set = program.run(&["config", "set", "commands.sandbox", "read-only"]);
+    assert_eq!(set.code, Some(0), "{}", set.stderr);
+    assert!(set.stdout.starts_with("Set commands.sandbox = \"read-only\" in "), "{}", set.stdout);
+    let shown = program.run(&["config", "sandbox"]);
+    assert!(
+        shown.stdout.contains("commands.sandbox = \"read-only\"  # ") && shown.stdout.contains("config.toml, line")
+    );
+    assert_eq!(program.run(&["config", "get", "commands.sandbox"]).stdout, "read-only\n");
+    let invalid = program.run(&["config", "set", "commands.sandbox", "none"]);
+    assert_eq!(invalid.code, Some(2), "{}", invalid.stderr);
+    let unknown = program.run(&["config", "set", "commands.sandbx", "off"]);
+    assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("Did you mean commands.sandbox?"), "{}", unknown.stderr);
+    assert_eq!(program.run(&["config", "get", "commands.sandbox"]).stdout, "read-only\n", "nothing else was written");
+    program.set("TRIMTAB_COMMANDS_SANDBOX", "workspace");
+    let overridden = program.run(&["config", "set", "commands.sandbox", "off"]);
+    let note = "note: TRIMTAB_COMMANDS_SANDBOX in the environment overrides it with \"workspace\".";
+    assert!(overridden.stderr.contains(note), "{}", overridden.stderr);
+    program.unset("TRIMTAB_COMMANDS_SANDBOX");
+    let unset = program.run(&["config", "unset", "commands.sandbox"]);
+    assert!(unset.stdout.starts_with("Removed commands.sandbox from "), "{}", unset.stdout);
+    assert_eq!(program.run(&["config", "get", "commands.sandbox"]).stdout, "workspace\n");
+}
+
+#[test]
+fn a_command_of_the_model_cannot_change_settings() {
+    let program = Program::new(env!("CARGO_BIN_EXE_trimtab"));
+    let checked = program.run(&["check-command", "--autonomy", "trusting", "trimtab config set autonomy trusting"]);
+    assert!(checked.stdout.contains(r#""decision":"deny""#), "{}", checked.stdout);
 }

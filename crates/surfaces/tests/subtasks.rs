@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use trimtab_testkit::editor::Editor;
 use trimtab_testkit::program::{Ended, Program, Running};
 use trimtab_testkit::provider::{Answer, Gate, Reply, Request};
+use trimtab_testkit::served::Served;
 use trimtab_testkit::terminal::Terminal;
 
 fn says(words: &str) -> Answer {
@@ -318,7 +320,7 @@ fn a_conflict_is_shown_in_the_terminal_and_settled_each_way() {
         terminal.wait_for("help");
         terminal.press("/subtasks Change the greeting\r");
         terminal.answer("Choose execution strategy:", "4");
-        let asked = terminal.answer("was changed in two ways", key);
+        let asked = terminal.answer("has conflicting changes", key);
         for part in [
             "Before:",
             "| def greet():",
@@ -361,7 +363,7 @@ fn a_worker_is_opened_steered_and_stopped_from_the_board_in_the_terminal() {
     terminal.press("t");
     terminal.wait_for("enter send to the worker");
     terminal.press("shout louder\r");
-    terminal.wait_for("The worker reads it at its next step.");
+    terminal.wait_for("The worker sees it at its next step.");
     crew.open("loud");
     // Its conversation goes on while it is watched.
     terminal.wait_for("The part loud is done.");
@@ -568,6 +570,70 @@ fn a_cancelled_run_leaves_no_copy_and_no_worker_at_work() {
         assert!(tokens(end) > 0, "{end}");
         assert_eq!(last + late, tokens(end), "the sum is that of the parts");
     }
+}
+
+#[test]
+fn a_request_that_is_cancelled_in_the_terminal_leaves_no_copy_when_the_terminal_is_closed_at_once() {
+    let crew = clashing(&["loud", "polite"]);
+    let mut terminal = Terminal::start(&crew.program, &[], 100, 30);
+    terminal.wait_for("help");
+    terminal.press("/subtasks Change the greeting\r");
+    terminal.answer("Choose execution strategy:", "2");
+    crew.wait_for_calls(&["loud", "polite"]);
+    assert_eq!(crew.copies().len(), 2);
+    terminal.press("\x1b");
+    terminal.wait_for("Stopped after");
+    terminal.signal(Signal::TERM);
+    terminal.wait();
+    assert_eq!(crew.copies(), Vec::<String>::new());
+}
+
+#[test]
+fn a_request_that_is_cancelled_over_http_leaves_no_copy_when_the_server_is_stopped_at_once() {
+    let crew = clashing(&["loud", "polite"]);
+    let served = Served::start(&crew.program, "test", &[]);
+    let session = served.session();
+    let mut watched = served.watch(&session, None);
+    let message = json!({"text": "Change the greeting", "subtasks": "parallel"});
+    let sent = served.post(&format!("/api/sessions/{session}/messages"), &message);
+    assert!(sent.status < 300, "{}", sent.text());
+    crew.wait_for_calls(&["loud", "polite"]);
+    assert_eq!(crew.copies().len(), 2);
+    let listed = served.get(&format!("/api/sessions/{session}/subtasks"));
+    let statuses: Vec<&Value> = listed["subtasks"].as_array().into_iter().flatten().map(|one| &one["detail"]).collect();
+    assert_eq!(statuses, ["running", "running"], "{listed}");
+    assert_eq!(listed["context"]["docType"], "subtask-context");
+    assert_eq!(served.ask("GET", "/api/sessions/s1nf8a2c00aaaaaaa/subtasks").send().status, 404);
+    let told = served.post(&format!("/api/sessions/{session}/control"), &json!({"action": "cancel"}));
+    assert!(told.status < 300, "{}", told.text());
+    watched.until("request.finished");
+    served.running.signal(Signal::TERM);
+    let ended = served.running.wait();
+    assert_eq!((ended.code, crew.copies()), (Some(0), Vec::new()), "{}", ended.stderr);
+}
+
+#[test]
+fn a_request_that_is_cancelled_in_an_editor_leaves_no_copy_when_the_editor_is_closed_at_once() {
+    let crew = clashing(&["loud", "polite"]);
+    let mut editor = Editor::start(&crew.program);
+    editor.initialize(json!({"elicitation": {"form": {}}}));
+    let session = editor.open(&crew.program.project());
+    let prompt = editor.prompt(&session, "/subtasks Change the greeting");
+    // How finely it is broken down, if that is asked, and how it runs.
+    let mut is_started = false;
+    while !is_started {
+        let question = editor.asked("elicitation/create");
+        is_started = question.to_string().contains("start_a");
+        let choice = if is_started { "start_a" } else { "decide" };
+        editor.answer(&question, json!({"action": "accept", "content": {"choice": choice}}));
+    }
+    crew.wait_for_calls(&["loud", "polite"]);
+    assert_eq!(crew.copies().len(), 2);
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(editor.result(prompt)["stopReason"], "cancelled");
+    let (status, errors) = editor.close();
+    assert!(status.success(), "{errors}");
+    assert_eq!(crew.copies(), Vec::<String>::new());
 }
 
 #[test]

@@ -230,7 +230,7 @@ fn a_dry_run_shows_what_would_happen_and_many_deletes_need_a_second_word() {
     let body = json!({ "operations": delete }).to_string();
     let shown = program.run_with_input(&["tasks", "apply", "-", "--dry-run"], body.as_bytes());
     insta::assert_snapshot!(shown.stdout, @"
-      1. bulk_delete          21 tasks: #1 #2 #3 #4 #5 #6 #7 #8 #9 #10 …
+      1. Delete tasks      21 tasks: #1 #2 #3 #4 #5 #6 #7 #8 #9 #10 …
     Warning: This will delete 21 tasks.
     Nothing was changed.
     ");

@@ -8,6 +8,13 @@ use trimtab_testkit::program::Program;
 use trimtab_testkit::provider::{Answer, Reply};
 use trimtab_testkit::terminal::Terminal;
 
+#[path = "tui/defects.rs"]
+mod defects;
+#[path = "tui/rewind.rs"]
+mod rewind;
+#[path = "tui/screen_defects.rs"]
+mod screen_defects;
+
 const SIZES: [(u16, u16); 3] = [(40, 14), (80, 24), (160, 50)];
 const ENTER: &str = "\r";
 const ESC: &str = "\x1b";
@@ -444,7 +451,7 @@ fn half_an_answer_outlives_a_kill() {
     again.wait_for("› touch made too");
     again.press(ENTER);
     // What a person has edited is judged and asked about like anything else.
-    again.answer("You have edited it.", "1");
+    again.answer("You edited the command.", "1");
     again.wait_for("It is made.");
     assert!(program.project().join("too").exists());
 }
@@ -487,7 +494,7 @@ fn without_a_model_the_first_start_asks_for_one() {
     terminal.wait_for("Ready: replay/demo");
     terminal.press(ESC);
     terminal.settled();
-    terminal.press("\x1b[Z");
+    terminal.press("\x1bm");
     terminal.wait_for("chat:");
     say(&terminal, "What is Trimtab?");
     terminal.wait_for("It saves");
@@ -592,10 +599,15 @@ fn a_session_is_forked_named_and_written_into_a_file() {
     assert!(sent.contains("The first answer.") && !sent.contains("The second answer."), "{sent}");
     say(&terminal, "/rename Another way");
     terminal.wait_for("Renamed the session to “Another way”");
-    terminal.press("/export ");
-    terminal.wait_for("› /export");
-    terminal.press(ENTER);
-    terminal.wait_for("Exported the session to trimtab-");
+    let exported = |form: &str, file: &str| {
+        terminal.press(&format!("/export {form}"));
+        terminal.wait_for(&format!("› /export {form}"));
+        terminal.press(ENTER);
+        terminal
+            .wait_until(file, |screen| screen.contains("Exported the session to trimtab-") && screen.contains(file));
+    };
+    exported("json", ".json");
+    exported("md", ".md");
     let listed = program.run(&["sessions", "list", "--json"]).events();
     assert_eq!(listed.len(), 2);
     let fork = listed.iter().find(|row| row["title"] == "Another way").expect("it has its name");
@@ -603,4 +615,7 @@ fn a_session_is_forked_named_and_written_into_a_file() {
     let text = std::fs::read_to_string(file).expect("a file");
     let written: serde_json::Value = serde_json::from_str(&text).expect("one JSON object");
     assert_eq!(written["title"], "Another way");
+    let file = program.project().join(format!("trimtab-{}.md", fork["id"].as_str().expect("a name")));
+    let text = std::fs::read_to_string(file).expect("a file");
+    assert!(text.contains("> Second question again") && text.contains("\nAnother second answer."), "{text}");
 }

@@ -134,7 +134,13 @@ fn the_texts_of_the_surfaces_read_like_the_field() {
     for folder in ["crates/surfaces/src", "crates/host/src", "crates/world/src"] {
         for path in shipped(folder, &[".rs"]) {
             let source = std::fs::read_to_string(&path).expect("a source");
-            found.extend(check(&relative(&path), &literals(without_tests(&source)), false));
+            // Tables and queries have no full stop, and examples are lines, not sentences.
+            let ends = |(_, text): &(usize, String)| {
+                text.trim_end().ends_with(['.', '!', '?']) && !text.trim_start().starts_with("Examples:")
+            };
+            let (sentences, others): (Vec<_>, Vec<_>) = literals(without_tests(&source)).into_iter().partition(ends);
+            found.extend(check(&relative(&path), &sentences, true));
+            found.extend(check(&relative(&path), &others, false));
         }
     }
     for path in shipped("web/src", &[".svelte", ".ts"]) {
@@ -142,6 +148,34 @@ fn the_texts_of_the_surfaces_read_like_the_field() {
         found.extend(check(&relative(&path), &page_texts(&source), false));
     }
     assert_clean(&found);
+}
+
+fn descriptions(of: &serde_json::Value, found: &mut Vec<(usize, String)>) {
+    match of {
+        serde_json::Value::Object(fields) => {
+            for (name, value) in fields {
+                match value.as_str() {
+                    Some(text) if name == "description" || name == "summary" => found.push((1, text.to_owned())),
+                    _ => descriptions(value, found),
+                }
+            }
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| descriptions(item, found)),
+        _ => {}
+    }
+}
+
+/// Doc comments of types on the wire are what people read in `GET /api/openapi.json`.
+#[test]
+fn the_api_description_reads_like_the_field() {
+    let page = serde_json::from_str(&read("web/openapi.json")).expect("JSON");
+    let mut texts = Vec::new();
+    descriptions(&page, &mut texts);
+    assert!(texts.len() > 1_000, "{}", texts.len());
+    let named: BTreeSet<&String> =
+        texts.iter().map(|(_, text)| text).filter(|text| !phrases(text).is_empty()).collect();
+    let named = named.into_iter().map(|text| format!("web/openapi.json: {}: {text}", phrases(text).join(", ")));
+    assert_clean(&named.collect::<Vec<_>>());
 }
 
 fn relative(path: &Path) -> String {
@@ -270,6 +304,18 @@ const BEFORE: &[&str] = &[
     "Are you content?",
 ];
 
+/// Texts that readers of later versions stumbled over, each of which the check finds when it is put back.
+const BEFORE_AGAIN: &[&str] = &[
+    "Asked because `rm` deletes files.",
+    "r undo to here",
+    "Needs you",
+    "This answer broke off. Trimtab asked the model again.",
+    "Whether tools that the server marks as read-only run without a question.",
+    "a.py was changed in two ways at the same place. Keep which one?",
+    "Nothing was touched: the file has changed.",
+    "You are logged out. What you typed is kept.",
+];
+
 /// Words that say nothing, each of which the check finds wherever it stands.
 const RIDDLES: &[&str] = &[
     "The command ends by itself.",
@@ -285,8 +331,12 @@ const RIDDLES: &[&str] = &[
 
 #[test]
 fn the_check_finds_every_text_that_was_rewritten() {
-    for text in BEFORE.iter().chain(RIDDLES) {
+    for text in BEFORE.iter().chain(BEFORE_AGAIN).chain(RIDDLES) {
         assert!(!phrases(text).is_empty(), "{text}");
+        assert!(
+            help_line(&format!("Show this. {text}")).iter().any(|wrong| wrong.contains("instead")),
+            "in help: {text}"
+        );
         let page = format!("# A page\n\nA sentence. {text}\n");
         assert!(!check("page.md", &paragraphs(&page), true).is_empty(), "in a document: {text}");
         let source = format!("fn a() {{ say({text:?}); }}");
@@ -307,6 +357,21 @@ fn the_check_finds_every_text_that_was_rewritten() {
     ] {
         assert_eq!(phrases(fine), Vec::<String>::new(), "{fine}");
     }
+}
+
+#[test]
+fn the_check_finds_long_sentences_and_help_lines_without_a_verb() {
+    let sentence = |words: usize| format!("{}end.", "word ".repeat(words - 1));
+    assert_eq!(long_sentences(&sentence(30)), Vec::<String>::new());
+    assert_eq!(long_sentences(&format!("Short. {} Short.", sentence(31))).len(), 1);
+    let page = format!("# A page\n\n- {}\n", sentence(31));
+    assert_eq!(check("page.md", &paragraphs(&page), true).len(), 1, "in a list");
+    let table = format!("| a | b |\n|---|---|\n| x | {} |\n", sentence(31));
+    assert_eq!(check("page.md", &paragraphs(&table), true).len(), 1, "in a table");
+    for poor in ["The request to send", "Changes to undo", "Show one; list all", &format!("Show {}", "x".repeat(80))] {
+        assert_eq!(help_line(poor).len(), 1, "{poor}");
+    }
+    assert_eq!(help_line("Undo changes [default: the latest change of this folder]"), Vec::<String>::new());
 }
 
 /// Signs of a formatter beside `vocab::format` and `lib/format.ts`: prices, plurals, lists, sizes, and the browser's own

@@ -114,9 +114,17 @@ const VALUES: &[&str] = &[
 const CANARY: &str = "QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ";
 
 /// How the canary looks in what programs print, without white space and in lower case: as it is, in base 64 and 32,
-/// and as hexadecimal, octal and decimal numbers.
-const FORMS: &[&str] =
-    &["qqq", "uvfruvfr", "kfivcukr", "51515151", "050521050521", "121121121", "2081720817", "818181"];
+/// and as hexadecimal, octal and decimal numbers, which are long enough not to stand in a hash by chance.
+const FORMS: &[&str] = &[
+    "qqq",
+    "uvfruvfr",
+    "kfivcukr",
+    "51515151515151",
+    "050521050521",
+    "121121121121",
+    "20817208172081",
+    "81818181818181",
+];
 
 /// A program, or a subcommand of git, with its flags.
 struct Known {

@@ -113,8 +113,12 @@ impl Workspace for PlainWorkspace {
     ) -> EndedCommand {
         let run = plan.run();
         let mut command = tokio::process::Command::new("sh");
-        let line = format!("exec 2>&1; {}", run.command);
-        command.args(["-c", &line]).current_dir(&run.cwd).stdin(Stdio::null()).stdout(Stdio::piped());
+        // A hook has a script of its own, and arguments for it.
+        match run.argv.get(3..).filter(|rest| !rest.is_empty() && run.argv[..2] == ["/bin/sh", "-c"]) {
+            Some(_) => command.args(&run.argv[1..]),
+            None => command.args(["-c", &format!("exec 2>&1; {}", run.command)]),
+        };
+        command.current_dir(&run.cwd).stdin(Stdio::null()).stdout(Stdio::piped());
         // There is none here, but a script can tell whether it would have one.
         command.env("TERMINAL", if run.terminal { "yes" } else { "no" });
         let sandbox = serde_json::to_value(run.sandbox).expect("a name");
@@ -124,23 +128,35 @@ impl Workspace for PlainWorkspace {
         let mut stdout = child.stdout.take().expect("is piped");
         let mut output = Vec::new();
         let ends = async {
-            let _ = stdout.read_to_end(&mut output).await;
-            tell(CommandUpdate::Output(&String::from_utf8_lossy(&output)));
+            let mut chunk = [0; 4096];
+            while let Ok(count @ 1..) = stdout.read(&mut chunk).await {
+                tell(CommandUpdate::Output(&String::from_utf8_lossy(&chunk[..count])));
+                output.extend_from_slice(&chunk[..count]);
+            }
             child.wait().await
         };
         // One who is there is asked; without anybody, its time is up for good.
         let over = async {
             let mut seconds = run.timeout_s;
+            let mut is_limited = true;
             loop {
-                tokio::time::sleep(Duration::from_secs(seconds)).await;
-                if !run.attended {
-                    return;
-                }
-                tell(CommandUpdate::Overdue);
-                match overtime.recv().await {
-                    Some(Overtime::Seconds(more)) => seconds = more,
-                    Some(Overtime::None) => return,
-                    Some(Overtime::Unlimited) | None => std::future::pending().await,
+                let said = tokio::select! {
+                    biased;
+                    Some(said) = overtime.recv() => said,
+                    () = tokio::time::sleep(Duration::from_secs(seconds)), if is_limited => {
+                        if !run.attended {
+                            return;
+                        }
+                        tell(CommandUpdate::Overdue);
+                        is_limited = false;
+                        continue;
+                    }
+                    else => std::future::pending().await,
+                };
+                match said {
+                    Overtime::Seconds(more) => (seconds, is_limited) = (more, true),
+                    Overtime::None => return,
+                    Overtime::Unlimited => is_limited = false,
                 }
             }
         };

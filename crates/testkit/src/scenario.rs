@@ -29,6 +29,9 @@
 //! ^P ^R ^X             pause, resume, skip
 //! ^S only tests        steer
 //! ^T c1t1              stop one tool
+//! ^G                   let the running command continue in the background
+//! ^Q b1                stop a background command
+//! ^L careful           choose a level of autonomy
 //! ^U                   undo the last summary
 //! ^H ^E                hand off, extend; after a handoff the person goes on in the new session
 //! ^F answer            fork at the last fact of this kind, or at the last fact there is; the person goes on in the fork
@@ -66,9 +69,9 @@ use trimtab_host::{
 };
 use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
 use trimtab_vocab::{
-    AssistantRequest, AutoMode, ChangePart, Control, Event, Fact, Fault, Message, Mode, ModelFacts, ModelSettings,
-    OnConflict, Part, Problem, ProblemKind, Prompt, RequestId, Retry, RunSettings, SessionId, StopReason, Time, Usage,
-    WhileRunning,
+    AssistantRequest, AutoMode, Autonomy, AutonomyChoice, ChangePart, Control, Event, Fact, Fault, FolderTrust,
+    Message, Mode, ModelFacts, ModelSettings, OnConflict, Part, Problem, ProblemKind, Prompt, RequestId, Retry,
+    RunSettings, SessionId, StopReason, StoppedBy, Time, Usage, WhileRunning,
 };
 use trimtab_world::clock::{Clock, SystemClock};
 use trimtab_world::models::{DrawOrder, DrawnImage, Model, ModelRegistry, PieceStream, ReplyPiece};
@@ -271,6 +274,10 @@ fn parse_line(line: &str, script: &mut Script, pending: &mut Turn) {
         ("^P", _) => script.moves.push(Move::Control(Control::Pause)),
         ("^R", _) => script.moves.push(Move::Control(Control::Resume)),
         ("^X", _) => script.moves.push(Move::Control(Control::Skip)),
+        ("^L", level) => {
+            let level = Autonomy::named(level).expect("a level");
+            script.moves.push(Move::Control(Control::Autonomy(AutonomyChoice { level, surface: None })));
+        }
         ("^U", _) => script.moves.push(Move::Control(Control::UndoSummary)),
         ("^H", _) => script.moves.push(Move::Control(Control::Handoff)),
         ("^E", _) => script.moves.push(Move::Control(Control::Extend)),
@@ -280,6 +287,11 @@ fn parse_line(line: &str, script: &mut Script, pending: &mut Turn) {
         }
         ("^S", words) => script.moves.push(Move::Control(Control::Steer { text: words.to_owned() })),
         ("^T", call) => script.moves.push(Move::Control(Control::StopTool { call: call.parse().expect("a call") })),
+        ("^G", _) => script.moves.push(Move::Control(Control::Background { call: None })),
+        ("^Q", id) => {
+            let (id, by) = (Some(id.parse().expect("a background command")), StoppedBy::User);
+            script.moves.push(Move::Control(Control::StopCommand { id, by }));
+        }
         ("^F", kind) => script.moves.push(Move::Fork(Some(kind.to_owned()).filter(|kind| !kind.is_empty()))),
         ("^N", title) => script.moves.push(Move::Rename(title.to_owned())),
         ("^K", _) => script.moves.push(Move::Kill),
@@ -454,7 +466,7 @@ impl Stage {
         let facts = ModelFacts { window: 200_000, max_output: 8_192, images: true, ..ModelFacts::default() };
         let auto_mode = AutoMode { timezone: "UTC".into(), ..AutoMode::default() };
         let called = ModelSettings { model: "scripted/model".into(), facts, ..ModelSettings::default() };
-        let settings = RunSettings { models: called, trusted: true, auto_mode, ..RunSettings::default() };
+        let settings = RunSettings { models: called, trust: FolderTrust::WHOLE, auto_mode, ..RunSettings::default() };
         std::fs::create_dir_all(home.path().join("project")).expect("a folder");
         let (moves, sent) = (script.moves, Vec::new());
         Self {
@@ -492,7 +504,10 @@ impl Stage {
                 Move::Control(action) => {
                     let session = self.session();
                     self.client.requests().control(&session, None, action.clone()).await.expect("is passed on");
-                    if matches!(action, Control::Pause | Control::Steer { .. } | Control::UndoSummary) {
+                    if matches!(
+                        action,
+                        Control::Pause | Control::Steer { .. } | Control::UndoSummary | Control::Autonomy(_)
+                    ) {
                         self.settle().await;
                         continue;
                     }
@@ -546,6 +561,14 @@ impl Stage {
                 Some(Move::Control(
                     Control::UndoSummary | Control::Handoff | Control::Extend | Control::Rewind { .. },
                 )) => self.wait_for_end().await,
+                // A level can be chosen at any time: while a model is silent, or when a request has ended or asks.
+                Some(Move::Control(Control::Autonomy(_))) => {
+                    let models = self.models.clone();
+                    tokio::select! {
+                        () = models.silent.notified() => tokio::time::sleep(Duration::from_millis(400)).await,
+                        () = self.wait_for_end() => {}
+                    }
+                }
                 Some(Move::Control(_) | Move::Kill) => self.wait_for_silence().await,
                 _ => self.wait_for_end().await,
             }
@@ -616,7 +639,7 @@ impl Stage {
         let project = self.home.path().join("project").display().to_string();
         let home = BTreeMap::from([("TRIMTAB_HOME".to_owned(), self.home.path().join("user").display().to_string())]);
         let profile = config::load_from(&home, &[]).expect("settings");
-        let pills = Pills::load(&profile, self.settings.trusted.then_some(project.as_str()));
+        let pills = Pills::load(&profile, self.settings.trust.trusted.then_some(project.as_str()));
         let pill = pills.called(&text).expect("a pill that can be run");
         let when_busy = WhenBusy::Exactly(self.while_running);
         let mut draft = RequestDraft { mode: self.mode, when_busy, ..RequestDraft::new(text, Manner::default()) };
@@ -658,9 +681,12 @@ impl Stage {
         let settings = &mut self.settings;
         match name {
             "attended" => settings.attended = value == "true",
-            "trusted" => settings.trusted = value == "true",
+            "trusted" => settings.trust.trusted = value == "true",
             "timeout" => settings.commands.timeout_s = value.parse().expect("seconds"),
             "archive" => settings.commands.archive_output = value == "true",
+            "autonomy" => settings.autonomy.level = Autonomy::named(value),
+            "autonomy_limit" => settings.autonomy.limit = Autonomy::named(value),
+            "commands_chosen" => settings.commands.apply_chosen = value == "true",
             "steps" => settings.models.max_steps = value.parse().expect("a number"),
             "window" => settings.models.facts.window = value.parse().expect("a number"),
             "tools" => settings.models.facts.tools = value == "true",

@@ -119,6 +119,16 @@ pub const AVOID: &[(&str, &str)] = &[
     ("and its like", "such as"),
     ("and their like", "and similar ones"),
     ("shall contain", "the new content"),
+    ("asked because", "Reason:"),
+    ("undo to here", "name the changes that are undone"),
+    ("needs you", "waiting for you"),
+    ("broke off", "was interrupted"),
+    ("breaks off", "is interrupted"),
+    ("without a question", "without asking"),
+    ("keep which one", "which version do you want to keep"),
+    ("was touched", "was changed"),
+    ("what you typed is kept", "your text is kept"),
+    ("wants it built", "asks to start the work"),
 ];
 
 /// Words around a phrase that make it plain English, with the reason.

@@ -57,6 +57,21 @@ impl Terminal {
     /// # Panics
     /// When the machine has no terminal left.
     pub fn start(program: &Program, arguments: &[&str], width: u16, height: u16) -> Self {
+        let binary = program.binary().to_str().expect("a path");
+        let all: Vec<&str> = [binary].into_iter().chain(arguments.iter().copied()).collect();
+        Self::start_any(program, &all, width, height)
+    }
+
+    /// Starts the program as a script does that puts it into the background: Ctrl-C and Ctrl-\ are ignored.
+    ///
+    /// # Panics
+    /// When the machine has no terminal left.
+    pub fn start_from_script(program: &Program, width: u16, height: u16) -> Self {
+        let binary = program.binary().to_str().expect("a path");
+        Self::start_any(program, &["sh", "-c", "trap '' INT QUIT; exec \"$0\"", binary], width, height)
+    }
+
+    fn start_any(program: &Program, words: &[&str], width: u16, height: u16) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&master).expect("a terminal");
         unlockpt(&master).expect("a terminal");
@@ -64,8 +79,7 @@ impl Terminal {
         let name = ptsname(&master, Vec::new()).expect("a name").into_string().expect("a path");
         let open = || std::fs::OpenOptions::new().read(true).write(true).open(&name).expect("a terminal");
         // `setsid` makes the terminal the one that the program belongs to, so that it hears of new sizes.
-        let binary = program.binary().to_str().expect("a path").to_owned();
-        let all: Vec<&str> = ["--ctty", &binary].into_iter().chain(arguments.iter().copied()).collect();
+        let all: Vec<&str> = ["--ctty"].into_iter().chain(words.iter().copied()).collect();
         let mut command = program.command(Path::new("setsid"), &all);
         command.env("TERM", "xterm-256color").env("XTERM_VERSION", "XTerm(390)");
         command.stdin(Stdio::from(open())).stdout(Stdio::from(open())).stderr(Stdio::from(open()));

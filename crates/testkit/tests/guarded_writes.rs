@@ -41,7 +41,7 @@ fn without_a_person_a_doubtful_stays_open_also_under_approve_auto() {
 fn a_write_that_no_request_asked_for_asks() {
     let write = "<@ write_file {\"path\":\"notes.txt\",\"content\":\"notes\\n\"}\n";
     let log = about_greet("attended=false approve=auto", &format!("> Call list_files now.\n{write}"));
-    assert!(log.contains(r#""class":"doubtful","reason":"the request asks for no change to files""#), "{log}");
+    assert!(log.contains(r#""class":"doubtful","reason":"the request does not ask for file changes""#), "{log}");
     assert!(log.contains(r#""status":"needs_user""#) && !log.contains("change.applied"), "{log}");
     let log = about_greet("", &format!("> Write notes.txt\n{write}#\n< Done.\n"));
     assert!(log.contains("change.applied") && !log.contains("checkpoint.opened"), "{log}");

@@ -19,8 +19,8 @@ use trimtab_testkit::dice::Dice;
 use trimtab_testkit::memory_store::{Disk, MemoryStore};
 use trimtab_vocab::event::{ChangeFact, CheckpointFact, Fact};
 use trimtab_vocab::{
-    Approve, CallId, ChangePart, CheckpointId, Control, FilePlan, FileState, FileWrite, Message, OnConflict, Part,
-    RefKey, Reply, Request, RequestId, Role, RunSettings, SessionId, StopReason, ToolCall, Usage,
+    Approve, CallId, ChangePart, CheckpointId, Control, FilePlan, FileState, FileWrite, FolderTrust, Message,
+    OnConflict, Part, RefKey, Reply, Request, RequestId, Role, RunSettings, SessionId, StopReason, ToolCall, Usage,
 };
 use trimtab_world::workspace::{Folder, write};
 
@@ -369,7 +369,7 @@ impl Rig {
         let mut log = self.here().log[..facts].to_vec();
         let mut session = Session::new(id.clone());
         log.iter().for_each(|(request, fact)| session.fold(request.as_ref(), fact));
-        log.extend(trimtab_engine::fork(&mut session, &from, facts as u64));
+        log.extend(trimtab_engine::fork(&mut session, &from, facts as u64, None));
         let mut state = self.disk.state();
         let there = format!("file-{from}-");
         let shared = |(key, bytes): (&RefKey, &Vec<u8>)| {
@@ -414,7 +414,8 @@ impl Rig {
         }
         self.requests += 1;
         let id = format!("r{}", self.requests).parse().expect("an id");
-        let settings = RunSettings { trusted: true, attended: true, approve: Approve::Auto, ..RunSettings::default() };
+        let settings =
+            RunSettings { trust: FolderTrust::WHOLE, attended: true, approve: Approve::Auto, ..RunSettings::default() };
         let request = Box::new(Request::new(id, "Change it", settings));
         self.drive(Input::Said { request }, &writes);
     }

@@ -53,8 +53,8 @@ fn what_a_look_finds_missing_is_asked_for_though_it_asks_nothing_itself() {
     );
     let asked = only(&log, &["checkpoint.opened"]);
     assert!(asked.contains("2 questions before we start."), "{asked}");
-    assert!(asked.contains("What does it start from: which files, data or settings?"), "{asked}");
-    assert!(asked.contains("What should be there when it is done?"), "{asked}");
+    assert!(asked.contains("What does it start from: which files, data, or settings?"), "{asked}");
+    assert!(asked.contains("What should exist when it is done?"), "{asked}");
 }
 
 #[test]

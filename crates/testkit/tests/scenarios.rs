@@ -111,7 +111,7 @@ fn a_cut_reply_is_kept_but_is_not_the_answer() {
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi the"}]},"partial":true}
     r1 usage {"model":"scripted/model","cachedTokens":0,"outputTokens":1,"estimated":true,"unfinished":true}
-    r1 model.failed {"call":"c1","error":{"kind":"truncated","message":"The provider's reply broke off before its end."},"retryInMs":254}
+    r1 model.failed {"call":"c1","error":{"kind":"truncated","message":"The provider's reply ended before it was complete."},"retryInMs":254}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":2}
     r1 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi there."}]}}
     r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}

@@ -15,8 +15,8 @@ use trimtab_testkit::memory_store::Disk;
 use trimtab_testkit::plain_workspace::PlainWorkspace;
 use trimtab_vocab::event::{CheckpointFact, RequestFact, Status, ToolFact, ToolStatus};
 use trimtab_vocab::{
-    CheckpointId, CommandPlan, Event, Fact, FilePlan, ModelSettings, Overtime, Problem, Prompt, ReadOp, ReadResult,
-    Role, RunSettings, SessionId, StopReason,
+    CheckpointId, CommandPlan, Event, Fact, FilePlan, FolderTrust, ModelSettings, Overtime, Problem, Prompt, ReadOp,
+    ReadResult, Role, RunSettings, SessionId, StopReason,
 };
 use trimtab_world::clock::SystemClock;
 use trimtab_world::models::{Model, ModelRegistry, PieceStream, ReplyPiece};
@@ -63,7 +63,7 @@ fn world(store: Arc<dyn Store>) -> World {
 async fn send(client: &Client, world: &World, text: &str) -> Sent {
     let settings = RunSettings {
         models: ModelSettings { model: "any/model".into(), ..ModelSettings::default() },
-        trusted: true,
+        trust: FolderTrust::WHOLE,
         ..RunSettings::default()
     };
     let say = world.say(RequestDraft::new(text, Manner::default()), None, settings);

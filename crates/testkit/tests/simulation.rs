@@ -48,6 +48,8 @@ const KEPT_WITH_SUBTASKS: &[u64] = &[
     11_527,    // A worker was stopped while its copy was made, and still got its request.
     15_126,    // A worker read the results of an earlier run of sub-tasks.
     3_109_343, // A killed worker looked for what its command had changed in a copy that was gone.
+    3_111_297, // A process was killed while it read the instructions of a folder, and the next one started no workers.
+    3_116_626, // A process died after the last look, and the simulator took its copy for one of a process that lives.
 ];
 
 /// How many histories, and from which seed on: `TRIMTAB_SIM_HISTORIES` and `TRIMTAB_SIM_FROM`

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a person gets. A plain reply has a summary and nothing else.
+/// The answer to a request. A plain reply has only a summary.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Answer {
-    /// The reply in words.
+    /// The text of the reply.
     pub summary: String,
     /// Further parts under headings.
     pub sections: Vec<Section>,
@@ -22,22 +22,22 @@ pub struct Answer {
     /// What the tools came to, when tools were used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synthesis: Option<Synthesis>,
-    /// Pictures that were made.
+    /// Every image that the request generated.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub generated_images: Vec<crate::GeneratedImage>,
     /// The reply ended before the model was done.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
-    /// No change of it may be made, though it was not cut off: one of them could not be read for certain.
+    /// None of its changes can be applied, because one of them could not be recovered with certainty.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub blocked: bool,
-    /// What had to be repaired to read the reply; absent when nothing was.
+    /// The repairs that were needed to read the reply. Absent if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovered: Option<Vec<String>>,
     /// A model repaired it, or the rules that read it had to guess: its changes are asked about.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub mended: bool,
-    /// Something of the reply could not be read, and was left out.
+    /// A part of the reply could not be read and is left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
 }
@@ -79,7 +79,7 @@ pub struct CodeBlock {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Todo {
-    /// What is to be done.
+    /// The text of the to-do.
     pub text: String,
     /// Whether it is.
     pub completed: bool,
@@ -125,7 +125,7 @@ pub struct CommandProposal {
     pub description: String,
 }
 
-/// Something a person could say next.
+/// A suggested next message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What somebody is asked to approve. Settings, `--approve auto`, and wide rules answer only those that
+/// What a person approves. Settings, `--approve auto`, and wide rules answer only the classes that
 /// [`ApprovalClass::needs_person`] leaves to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -31,16 +31,18 @@ pub enum ApprovalClass {
     Doubtful,
     /// Changing a file that other programs run or obey.
     ControlFile,
-    /// Using instructions that have changed since a person accepted them.
+    /// Using instructions that have changed since the user accepted them.
     Instructions,
     /// Reading a folder and working in it.
     TrustFolder,
     /// Continuing after an interrupted command with an unknown result.
     UnknownOutcome,
+    /// Using a tool although a hook wants the user to be asked, has failed, or has changed the call.
+    Hook,
 }
 
 impl ApprovalClass {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Command,
         Self::Edit,
         Self::Delete,
@@ -55,6 +57,7 @@ impl ApprovalClass {
         Self::Instructions,
         Self::TrustFolder,
         Self::UnknownOutcome,
+        Self::Hook,
     ];
 
     /// Whether only a recorded answer of a person will do. A rule counts as one where it names exactly this.
@@ -71,7 +74,8 @@ impl ApprovalClass {
             | Self::ControlFile
             | Self::Instructions
             | Self::TrustFolder
-            | Self::UnknownOutcome => true,
+            | Self::UnknownOutcome
+            | Self::Hook => true,
         }
     }
 }

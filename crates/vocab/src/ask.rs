@@ -5,16 +5,15 @@ use serde_json::Value;
 
 use crate::{Date, Priority, Repeat, TaskId, TaskLimits, Time, TimeOfDay};
 
-/// How a request about the tasks was put. With it, a request is answered by the assistant over the tasks instead
-/// of the one that works in a folder.
+/// Options of a request about the tasks. With them, the task assistant answers the request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "Ask"))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AssistantRequest {
-    /// By which door it came.
+    /// The surface it came from.
     pub via: Via,
-    /// What was said before it, as the client remembers it; absent: as the session does.
+    /// The earlier conversation according to the client. Absent: according to the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transcript: Option<Vec<Said>>,
     /// The question that it answers.
@@ -22,7 +21,7 @@ pub struct AssistantRequest {
     pub clarify: Option<Prior>,
 }
 
-/// The door by which a request about the tasks came.
+/// The surface that a request about the tasks came from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -58,7 +57,7 @@ pub struct Said {
     /// Who spoke: `user` or `assistant`.
     #[serde(default, skip_serializing_if = "String::is_empty", deserialize_with = "or_default")]
     pub role: String,
-    /// The words.
+    /// The message as plain text.
     #[serde(default, skip_serializing_if = "String::is_empty", deserialize_with = "or_default")]
     pub text: String,
 }
@@ -70,12 +69,12 @@ pub struct Prior {
     /// What was asked.
     #[serde(default, skip_serializing_if = "String::is_empty", deserialize_with = "or_default")]
     pub question: String,
-    /// What was chosen, where it was not answered in words alone.
+    /// The selected options, if the answer was not only text.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
 }
 
-/// What a person chose of what they were offered.
+/// The options that the user selected.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Selection {
@@ -138,10 +137,10 @@ pub struct TasksView {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TasksShown {
-    /// What is planned for this week, Monday to Sunday.
+    /// The tasks of this week, Monday to Sunday.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub week: Option<WeekShown>,
-    /// What was planned for an earlier week and is not done.
+    /// Open tasks of earlier weeks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overdue: Option<Vec<TaskShown>>,
     /// What a request is about.
@@ -150,7 +149,7 @@ pub struct TasksShown {
     /// The most important tasks, if the request does not name any.
     #[serde(rename = "topK", skip_serializing_if = "Option::is_none")]
     pub top: Option<Vec<TaskShown>>,
-    /// Some of what is planned for no day.
+    /// Some of the tasks without a date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Vec<TaskShown>>,
     /// How many there are of each sort.
@@ -166,7 +165,7 @@ pub struct WeekShown {
     pub from: Date,
     /// Its Sunday.
     pub to: Date,
-    /// What is planned for it.
+    /// The tasks of the week.
     pub items: Vec<TaskShown>,
 }
 
@@ -177,7 +176,7 @@ pub struct WeekShown {
 pub struct TaskShown {
     /// Its number.
     pub id: TaskId,
-    /// What is to be done.
+    /// The title of the task.
     pub title: String,
     /// The day it is planned for.
     #[serde(default)]
@@ -185,7 +184,7 @@ pub struct TaskShown {
     /// The time of that day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_of_day: Option<TimeOfDay>,
-    /// How much it matters.
+    /// How urgent it is.
     pub priority: Priority,
     /// It is done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -206,26 +205,26 @@ pub struct AutoMode {
     pub clarify_below: f64,
     /// Above it changes are planned; between the two the answer is in words.
     pub plan_above: f64,
-    /// Whether plain words such as "delete" and "why" lean the decision.
+    /// Whether keywords such as "delete" and "why" influence the decision.
     pub keyword_rules: bool,
     /// Whether an answer in words offers to make the changes that it is about.
     pub suggest_changes: bool,
-    /// Operations that one plan may have.
+    /// Maximum number of operations in a plan.
     pub max_operations: u32,
     /// Tasks to choose from that a question offers.
     pub max_options: u32,
-    /// Whether the options stand in the question's text too, for clients that show nothing else.
+    /// Whether the text of a question also lists the options, for clients that show only the text.
     pub inline_options: bool,
     /// Whether a provider is held to the schema, where it can be; otherwise to JSON alone.
     pub strict_schema: bool,
-    /// Minutes for which a scope that a person has confirmed is taken for what a short request means.
+    /// For how many minutes a confirmed scope also applies to short requests.
     pub remember_scope_min: u32,
-    /// How much of a model's words the audit keeps.
+    /// How much of a model's text the audit trail keeps.
     pub audit_raw: Raw,
     /// The name of the person's time zone; empty: the machine's.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub timezone: String,
-    /// Above these numbers a person is warned.
+    /// Above these numbers, the user gets a warning.
     pub limits: TaskLimits,
 }
 
@@ -269,7 +268,7 @@ pub enum AskFact {
     /// Operations that were wrong were to be repaired, once.
     #[serde(rename = "ask.repaired")]
     Repaired {
-        /// What came of it.
+        /// Its result.
         outcome: RepairOutcome,
         /// How many operations there are after it.
         operations: u32,
@@ -278,7 +277,7 @@ pub enum AskFact {
     },
 }
 
-/// What came of a repair.
+/// The result of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -291,7 +290,7 @@ pub enum RepairOutcome {
     Error,
 }
 
-/// How much of a model's words the audit keeps.
+/// How much of a model's text the audit trail keeps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]

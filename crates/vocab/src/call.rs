@@ -29,7 +29,7 @@ pub struct Prompt {
     pub repeat_penalty: Option<f64>,
     /// Tokens it may think before it speaks; 0: as the provider sees fit, which often is not at all.
     pub thinking_tokens: u32,
-    /// How much it thinks; absent: as `thinking_tokens` has it, or as the provider sees fit.
+    /// How much the model thinks. Absent: `thinking_tokens`, or the provider's default.
     pub effort: Option<Effort>,
     /// Names the conversation to a provider that keeps prompts by name; empty: it has none.
     pub cache_key: String,
@@ -72,7 +72,7 @@ pub struct Reply {
     /// Why it stopped; absent when the provider does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
-    /// What it cost.
+    /// Its usage and cost.
     #[serde(default)]
     pub usage: Usage,
 }

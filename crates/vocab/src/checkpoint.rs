@@ -13,8 +13,9 @@ pub use choice::{Choice, ChoiceRole, ChoiceText};
 
 use crate::event::{CheckpointKind, ContextLimit, ToolStatus};
 use crate::{
-    ApprovalClass, BreakdownOption, CallId, Choosable, CommandRun, FileMark, Granularity, MergeConflict, MergeObstacle,
-    PlanStep, ProposalId, Question, RefKey, Requirements, Rule, Sandbox, StrategyOption, SubTaskPlan,
+    ApprovalClass, Autonomy, BreakdownOption, CallId, Choosable, CommandRun, FileMark, Granularity, HostAttempt,
+    MergeConflict, MergeObstacle, PlanStep, ProposalId, Question, RefKey, Requirements, Rule, Sandbox, StrategyOption,
+    SubTaskPlan,
 };
 
 /// What a question asks about.
@@ -24,7 +25,7 @@ use crate::{
 pub enum Ask {
     /// The next call could cost more than the budget allows.
     Budget {
-        /// Dollars that may be spent.
+        /// The budget in US dollars.
         budget_usd: f64,
         /// Dollars that are spent.
         spent_usd: f64,
@@ -92,7 +93,7 @@ pub enum Ask {
     },
     /// A command failed in the sandbox, perhaps because of it: run it again with a weaker one?
     Outside(Box<SandboxAsk>),
-    /// What to do instead of what the user turned down?
+    /// What should the model do instead of a denied call?
     Tell,
     /// The limit of steps is reached.
     #[serde(rename = "steps")]
@@ -102,9 +103,9 @@ pub enum Ask {
     /// The provider does not serve the model: which one instead?
     #[serde(rename = "model")]
     ModelGone {
-        /// The one that was called, as `provider/name`.
+        /// The model that was called, as `provider/name`.
         model: String,
-        /// Those that are served and whose names are nearest. Each is an answer.
+        /// Available models with the most similar names. Each is an answer.
         #[serde(default)]
         nearest: Vec<String>,
     },
@@ -119,15 +120,15 @@ pub enum Ask {
     /// An answer has several commands.
     #[serde(rename = "series")]
     Commands(CommandsAsk),
-    /// Something is not clear.
+    /// The request is not clear.
     #[serde(rename = "clarify")]
     Clarification {
-        /// What is asked, each with options to choose from.
+        /// The questions with their options.
         questions: Vec<Question>,
-        /// What the answer may say beside the first question: `ids`, `date`, `priority`.
+        /// Which other parts the answer can have: `ids`, `date`, or `priority`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sections: Option<Vec<String>>,
-        /// Options beyond those that are shown at first.
+        /// More options, not shown at first.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         more_options: Vec<Choosable>,
     },
@@ -135,7 +136,7 @@ pub enum Ask {
     Begin,
     /// Was a conversation understood?
     Understanding {
-        /// What it came to.
+        /// Its result.
         #[serde(default)]
         requirements: Requirements,
     },
@@ -159,7 +160,7 @@ pub enum Ask {
     StepFailed(StepAsk),
     /// Does the result meet the user's needs?
     Satisfaction {
-        /// What the model said last.
+        /// The model's last text.
         #[serde(default)]
         result: String,
     },
@@ -180,7 +181,7 @@ pub enum Ask {
         strategies: Vec<StrategyOption>,
         /// The plan as lines, to be edited.
         text: String,
-        /// Dollars of the budget that are set aside once it starts; absent without a budget.
+        /// US dollars of the budget that are reserved when it starts. Absent without a budget.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reserve_usd: Option<f64>,
     },
@@ -206,7 +207,7 @@ pub enum Ask {
         #[serde(default)]
         remaining: u32,
     },
-    /// The changes of sub-tasks cannot be merged as they are: what now? Nothing of them is lost.
+    /// The changes of sub-tasks cannot be merged automatically. Nothing is lost.
     MergeBlocked {
         /// The call that waits for the answer.
         call: CallId,
@@ -218,7 +219,7 @@ pub enum Ask {
         limit: ContextLimit,
         /// How much of it is used.
         used: u64,
-        /// How much there may be.
+        /// The limit.
         of: u64,
     },
     /// A question of another version, as it was recorded.
@@ -227,7 +228,7 @@ pub enum Ask {
     Other(Map<String, Value>),
 }
 
-/// What is asked before a tool is used.
+/// An approval prompt for a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -239,7 +240,7 @@ pub struct PermissionAsk {
     /// The input of the tool.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub input: Value,
-    /// What is approved. Some classes only a person can approve.
+    /// The class of the approval. Some classes need the user's own answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<ApprovalClass>,
     /// Why it is asked.
@@ -272,6 +273,10 @@ pub struct PermissionAsk {
     /// How many hunks these changes have, where a part of them can be chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hunks: Option<u32>,
+    /// The level of autonomy when the prompt appeared. Absent: standard. A later change of the level does not answer
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autonomy: Option<Autonomy>,
 }
 
 impl PermissionAsk {
@@ -292,11 +297,12 @@ impl PermissionAsk {
             timeout_s: None,
             proposal: None,
             hunks: None,
+            autonomy: None,
         }
     }
 }
 
-/// What is asked after a command failed in the sandbox.
+/// The question after a command failed in the sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -308,7 +314,7 @@ pub struct SandboxAsk {
     pub class: Option<ApprovalClass>,
     #[serde(default)]
     pub command: String,
-    /// The line of its output by which the sandbox may be the reason.
+    /// The output line that points to the sandbox.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sign: String,
     /// How it would run the next time.
@@ -317,12 +323,24 @@ pub struct SandboxAsk {
     /// The hash of the command that is approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// What came of it in the sandbox. The model has not seen it yet.
+    /// Its result in the sandbox. The model has not seen it yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<WithheldResult>,
+    /// Hosts that it tried to reach and that no rule allows, if that is what is asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostAttempt>,
+    /// What it could reach the next time, beside what rules allow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub granted: Vec<String>,
+    /// The rule that would make the question unnecessary, with all hosts as its pattern. Each becomes its own rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Rule>,
+    /// The same in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule_text: Option<String>,
 }
 
-/// What is asked about a step of a plan.
+/// The question about a step of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -339,14 +357,14 @@ pub struct StepAsk {
     pub details: String,
 }
 
-/// What is asked about the commands of an answer.
+/// The question about the commands in an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum CommandsAsk {
     /// May they run?
     Offered {
-        /// Each with what will become of it.
+        /// The commands, each with the decision of the policy.
         commands: Vec<OfferedCommand>,
     },
     /// The series has paused: how to continue?
@@ -365,7 +383,7 @@ pub struct OfferedCommand {
     pub command: String,
     /// The same with its invisible characters made visible.
     pub shown: String,
-    /// What will become of it.
+    /// What the policy decides about it.
     pub decision: CommandDecision,
     pub reason: String,
 }
@@ -375,11 +393,11 @@ pub struct OfferedCommand {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CommandDecision {
-    /// It runs without a question, in the sandbox.
+    /// It runs without asking, in the sandbox.
     Auto,
     /// The user is asked.
     Ask,
-    /// It is refused, and there is nothing to approve.
+    /// It is denied and cannot be approved.
     Deny,
 }
 
@@ -388,22 +406,25 @@ pub enum CommandDecision {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RunPreview {
-    /// What is executed.
+    /// The executed arguments.
     pub argv: Vec<String>,
     /// Its folder.
     pub cwd: String,
     pub sandbox: Sandbox,
-    /// Seconds it may take.
+    /// Its timeout in seconds.
     pub timeout_s: u64,
     /// It has a terminal without input.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub terminal: bool,
+    /// It runs in the background, until it ends or is stopped.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
 }
 
 impl From<&CommandRun> for RunPreview {
     fn from(run: &CommandRun) -> Self {
-        let CommandRun { argv, cwd, sandbox, timeout_s, terminal, .. } = run.clone();
-        Self { argv, cwd, sandbox, timeout_s, terminal }
+        let CommandRun { argv, cwd, sandbox, timeout_s, terminal, background, .. } = run.clone();
+        Self { argv, cwd, sandbox, timeout_s, terminal, background }
     }
 }
 
@@ -421,14 +442,14 @@ pub struct ChangedInstructions {
     pub bytes: u64,
 }
 
-/// What came of a command, before the model sees it.
+/// The result of a command, before the model sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WithheldResult {
     /// How it ended.
     pub status: ToolStatus,
-    /// What the model will read.
+    /// The text that the model gets.
     pub preview: String,
     /// Where all of it is, if that is not all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -522,6 +543,7 @@ impl Ask {
         match self {
             Self::Trust { rule, .. } | Self::Instructions { rule, .. } => rule.as_ref(),
             Self::Permission(ask) => ask.rule.as_ref(),
+            Self::Outside(ask) => ask.rule.as_ref(),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a person and the copilot share the work. Every field is a setting under `copilot`.
+/// How the user and the copilot share the work. Every field is a setting under `copilot`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -16,15 +16,15 @@ pub struct Copilot {
     pub sure_above: f64,
     /// Where tools are less likely to be needed than this, words will do; 0 to 1.
     pub no_tools_below: f64,
-    /// Where steps of a plan stop for a person.
+    /// Where the steps of a plan wait for the user.
     pub approval_mode: ApprovalMode,
     /// Whether a task that looks like much work is planned first.
     pub enable_planning: bool,
-    /// Whether a plan waits for a person.
+    /// Whether a plan waits for approval.
     pub plan_approval: bool,
     /// Whether a simple task needs no approval before it runs.
     pub auto_approve_simple: bool,
-    /// A person speaks in every turn, and nothing is carried out until they say so.
+    /// Whether Trimtab only talks until the user asks it to start the work.
     pub conversational: bool,
     /// Whether words such as "go ahead" switch from conversation to execution.
     pub allow_execution_transition: bool,
@@ -32,7 +32,7 @@ pub struct Copilot {
     pub triggers: Vec<String>,
     /// Whether the work can be paused between its steps.
     pub pause_enabled: bool,
-    /// How much is done before a person says "continue".
+    /// How much a request does before it waits for "continue".
     pub pace: Pace,
     /// Whether Trimtab continues automatically.
     pub auto_continue: bool,
@@ -76,13 +76,13 @@ pub enum Routing {
     /// Only where the rules cannot place it.
     #[default]
     Off,
-    /// Action is preferred; questions only where nothing could be done without an answer.
+    /// Prefer action. Ask only if the work cannot start without an answer.
     Minimal,
-    /// Whatever is ambiguous is asked.
+    /// Ask about everything that is ambiguous.
     Aggressive,
 }
 
-/// Where the steps of a plan stop for a person.
+/// Where the steps of a plan wait for the user.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -108,7 +108,7 @@ impl ApprovalMode {
     }
 }
 
-/// How much is done before a person says "continue".
+/// How much a request does before it waits for "continue".
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -133,7 +133,7 @@ pub struct Analysis {
     /// What it is about: frontend, backend, config, docs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub concerns: Vec<String>,
-    /// What is not said and must be known: purpose, inputs, outputs, constraints.
+    /// The missing information: purpose, inputs, outputs, or constraints.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// What to ask the person, the most important first.
@@ -144,7 +144,7 @@ pub struct Analysis {
     pub tool_need: Option<f64>,
 }
 
-/// One question to a person, with answers to choose from.
+/// A question to the user, with options.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -156,7 +156,7 @@ pub struct Question {
     /// Answers to choose from; words are always possible too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<Choosable>,
-    /// Whether more than one may be chosen.
+    /// Whether several options can be selected.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub several: bool,
 }
@@ -168,7 +168,7 @@ pub struct Question {
 pub struct Choosable {
     /// Names it within its question.
     pub id: String,
-    /// What is read.
+    /// The label.
     pub title: String,
     /// When it is planned for, if it is a task.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,7 @@ use crate::FileWrite;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SnapshotLimits {
-    /// Files at most; in a folder with more, nothing is noted.
+    /// Maximum number of files. A folder with more gets no snapshot.
     pub files: u32,
     /// Bytes of files that are newly kept, at most.
     pub bytes: u64,
@@ -58,15 +58,15 @@ pub struct Unkept {
 pub enum WhyUnkept {
     /// It is larger than a file that is kept.
     Large,
-    /// More was to be kept than may be, at once.
+    /// The snapshot reached its size limit.
     Full,
     /// It could not be read.
     Unreadable,
     /// Its name is not valid text.
     Name,
-    /// Its name says that it holds keys or passwords; they are not copied anywhere.
+    /// The name suggests keys or passwords, which are never copied.
     Secret,
-    /// It may have been there before, hidden by rules that have changed since.
+    /// It might have existed before, hidden by ignore rules that have changed since.
     Ignored,
     /// It has another name, a hard link, outside of the folder.
     Linked,
@@ -94,7 +94,7 @@ impl WhyUnkept {
     }
 }
 
-/// Why nothing is known of what a command did to files.
+/// Why the file changes of a command are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

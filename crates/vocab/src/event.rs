@@ -29,7 +29,7 @@ use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{AskFact, ImageFact, MemoryFact, RequestId, SessionId, SubtasksFact, TasksFact, Time};
+use crate::{AskFact, HookFact, ImageFact, MemoryFact, RequestId, SessionId, SkillFact, SubtasksFact, TasksFact, Time};
 
 pub use crate::checkpoint::Choice;
 pub use change::{ByCommand, Change, ChangeFact, ChangedFile, Conflict, Inherited, ProposalFact, ProposalKind, Undo};
@@ -54,7 +54,7 @@ pub struct Event {
     pub seq: Option<u64>,
     /// When it was recorded.
     pub time: Time,
-    /// Where it belongs.
+    /// The session that it belongs to.
     pub session: SessionId,
     /// The request it is about, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,30 +104,34 @@ facts! {
     Session(SessionFact) = "session",
     /// A request came or ended.
     Request(RequestFact) = "request",
-    /// Where a request stands.
+    /// The current stage of a request.
     Stage(StageFact) = "stage",
     /// Which path it takes.
     Route(RouteFact) = "route",
-    /// A person wants more than words.
+    /// A person wants the work to start.
     Intent(IntentFact) = "intent",
-    /// What a conversation came to.
+    /// The summary of a discussion.
     Requirements(RequirementsFact) = "requirements",
-    /// What is to be done, and how far it is.
+    /// The plan or the to-dos of a request, with the progress.
     Plan(PlanFact) = "plan",
-    /// Something waits for a person.
+    /// A question, an approval prompt, or a plan waits for an answer.
     Checkpoint(CheckpointFact) = "checkpoint",
     /// The user added or removed a rule.
     Rule(RuleFact) = "rule",
-    /// A person said something lasting, or it was recalled.
+    /// A memory was stored or recalled.
     Memory(MemoryFact) = "memory",
     /// A model was called.
     Model(ModelFact) = "model",
-    /// What it said.
+    /// The model's reply.
     Reply(ReplyFact) = "reply",
     /// A tool was used.
     Tool(ToolFact) = "tool",
     /// Tools of MCP servers are known, or called.
     Mcp(McpFact) = "mcp",
+    /// Skills are known, or one was loaded.
+    Skill(SkillFact) = "skill",
+    /// A hook runs, or has ended.
+    Hook(HookFact) = "hook",
     /// A command ran.
     Command(CommandFact) = "command",
     /// Several commands run one after the other.
@@ -142,23 +146,23 @@ facts! {
     Subtask(SubtaskFact) = "subtask",
     /// A request was broken down, or its parts were merged.
     Subtasks(SubtasksFact) = "subtasks",
-    /// What came of a batch of tools.
+    /// The results of a batch of tool calls.
     Reflection(ReflectionFact) = "reflection",
     /// The conversation was made to fit.
     Context(ContextFact) = "context",
     /// What a call cost.
     Usage(UsageFact) = "usage",
-    /// What the request came to.
+    /// The result of the request.
     Answer(AnswerFact) = "answer",
     /// A model misbehaved.
     Bug(BugFact) = "bug",
-    /// A line that a person should see.
+    /// A notice for the user.
     Banner(BannerFact) = "banner",
     /// A person's own tasks changed.
     Tasks(TasksFact) = "tasks",
     /// A request about them moved on.
     Ask(AskFact) = "ask",
-    /// Pictures were ordered, made or chosen.
+    /// Images were requested, generated, or selected.
     Image(ImageFact) = "image",
 }
 
@@ -220,6 +224,7 @@ pub const KNOWN_TYPES: &[&str] = &[
     "session.worker",
     "session.dismissed",
     "session.titled",
+    "session.autonomy",
     "session.forked",
     "session.inherited",
     "session.handoff",
@@ -250,6 +255,10 @@ pub const KNOWN_TYPES: &[&str] = &[
     "rule.removed",
     "memory.recalled",
     "mcp.listed",
+    "skill.listed",
+    "skill.loaded",
+    "hook.started",
+    "hook.finished",
     "model.called",
     "model.failed",
     "reply.delta",
@@ -259,6 +268,10 @@ pub const KNOWN_TYPES: &[&str] = &[
     "tool.stopping",
     "tool.finished",
     "command.started",
+    "command.background",
+    "command.ready",
+    "command.port",
+    "command.stopping",
     "command.output",
     "command.finished",
     "commands",
@@ -284,6 +297,7 @@ pub const KNOWN_TYPES: &[&str] = &[
     "subtasks.resolved",
     "reflection",
     "context.loaded",
+    "context.nested",
     "context.compressing",
     "context.compressed",
     "context.edited",

@@ -82,24 +82,27 @@ pub fn running_time(time: Duration) -> String {
     }
 }
 
-/// `812 B`, `1.2 KB`, `20 KB`, `3.4 MB`, `2.1 GB`.
+/// `812 B`, `1.2 KB`, `20 KB`, `3.4 MB`, `2.1 GB`. A kilobyte has 1,024 bytes, as in all limits and in `ls -h`.
 pub fn size(bytes: u64) -> String {
-    // What would be rounded to a thousand has the next unit.
-    let (unit, name) = match bytes {
-        0..1_000 => return format!("{bytes} B"),
-        1_000..999_500 => (1e3, "KB"),
-        999_500..999_500_000 => (1e6, "MB"),
-        _ => (1e9, "GB"),
-    };
-    let amount = bytes as f64 / unit;
+    if bytes < 1_024 {
+        return format!("{bytes} B");
+    }
+    let (mut amount, mut name) = (bytes as f64 / 1_024.0, "KB");
+    for larger in ["MB", "GB"] {
+        // What would be rounded to 1,024 has the next unit.
+        if amount >= 1_023.5 {
+            (amount, name) = (amount / 1_024.0, larger);
+        }
+    }
     if amount < 9.95 { format!("{amount:.1} {name}") } else { format!("{amount:.0} {name}") }
 }
 
-/// `3s ago`, `5m ago`, `2h ago`, `4d ago`.
+/// `just now`, `3s ago`, `5m ago`, `2h ago`, `4d ago`.
 pub fn age(then: Time, now: Time) -> String {
     let seconds = (now.millis() - then.millis()).max(0) / 1_000;
     match seconds {
-        0..60 => format!("{seconds}s ago"),
+        0 => "just now".to_owned(),
+        1..60 => format!("{seconds}s ago"),
         60..3_600 => format!("{}m ago", seconds / 60),
         3_600..172_800 => format!("{}h ago", seconds / 3_600),
         _ => format!("{}d ago", seconds / 86_400),
@@ -237,8 +240,8 @@ mod tests {
 
     #[test]
     fn sizes_have_two_digits() {
-        let sizes = [0, 999, 1_000, 9_949, 9_950, 20_480, 999_499, 999_500, 5_242_880, 999_500_000].map(size);
-        let expected = ["0 B", "999 B", "1.0 KB", "9.9 KB", "10 KB", "20 KB", "999 KB", "1.0 MB", "5.2 MB", "1.0 GB"];
+        let sizes = [0, 1_023, 1_024, 10_188, 10_189, 20_480, 1_048_063, 1_048_064, 5_242_880, 1 << 30].map(size);
+        let expected = ["0 B", "1023 B", "1.0 KB", "9.9 KB", "10 KB", "20 KB", "1023 KB", "1.0 MB", "5.0 MB", "1.0 GB"];
         assert_eq!(sizes, expected);
     }
 

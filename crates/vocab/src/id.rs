@@ -77,11 +77,11 @@ macro_rules! ids {
 ids! {
     /// One conversation with its log.
     SessionId, "session";
-    /// One thing a person asked for.
+    /// ID of a request.
     RequestId, "request";
     /// One call of a model or a tool; unique within its session.
     CallId, "call";
-    /// Something that waits for a person.
+    /// ID of a question, an approval prompt, or a plan that waits for an answer.
     CheckpointId, "checkpoint";
     /// Changes that a model would like to make.
     ProposalId, "proposal";
@@ -89,13 +89,15 @@ ids! {
     ChangeSetId, "change set";
     /// A further document of a session.
     ExtensionId, "extension";
-    /// A place in the gallery of a session's pictures.
+    /// A place in the gallery of a session's images.
     ImageId, "picture";
     /// A wait that the engine asked for.
     TimerId, "timer";
-    /// One thing that is remembered beyond its session.
+    /// ID of a memory.
     MemoryId, "memory";
-    /// The name of a stored text; people and models write it as `ref:KEY`.
+    /// A background command of a session.
+    BackgroundId, "background command";
+    /// Key of a stored text, written as `ref:KEY`.
     RefKey, "ref";
 }
 
@@ -112,9 +114,21 @@ impl CallId {
         Self("history".into())
     }
 
+    /// The `n`th run of a hook in a session, from 1.
+    pub fn hook(n: u64) -> Self {
+        Self(format!("h{n}"))
+    }
+
     /// The `n`th tool that the reply to a model call asks for, from 1.
     pub fn tool(of: &CallId, n: usize) -> Self {
         Self(format!("{of}t{n}"))
+    }
+}
+
+impl BackgroundId {
+    /// The `n`th background command of a session, from 1.
+    pub fn nth(n: usize) -> Self {
+        Self(format!("b{n}"))
     }
 }
 
@@ -318,6 +332,16 @@ impl RefKey {
     /// The key of which command that was.
     pub fn watched_in(session: &SessionId) -> Self {
         Self(format!("watched-{session}"))
+    }
+
+    /// The key of how the files of a folder were before a background command, which outlasts other commands.
+    pub fn background_snapshot_of(session: &SessionId, call: &CallId) -> Self {
+        Self(format!("background-snapshot-{session}-{call}"))
+    }
+
+    /// The key of the last write before it that any session had announced; empty once its end is recorded.
+    pub fn background_note_of(session: &SessionId, call: &CallId) -> Self {
+        Self(format!("background-note-{session}-{call}"))
     }
 
     /// The key of the raw text of a model's reply.

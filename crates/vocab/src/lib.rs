@@ -14,6 +14,8 @@
 mod answer;
 mod approval;
 mod ask;
+mod autonomy;
+mod background;
 mod call;
 pub mod checkpoint;
 mod control_files;
@@ -23,11 +25,13 @@ mod effects;
 mod effort;
 pub mod event;
 pub mod format;
+mod hook;
 mod id;
 mod mcp;
 mod memory;
 mod message;
 mod model;
+mod network;
 mod picture;
 mod pill;
 mod plan;
@@ -35,10 +39,12 @@ mod problem;
 mod purpose;
 mod read_op;
 mod request;
+mod rewind;
 mod rule;
 mod run_settings;
 pub mod sensitive_paths;
 mod series;
+mod skill;
 mod stop;
 mod subtask;
 mod task;
@@ -55,6 +61,10 @@ pub use ask::{
     AskFact, AssistantRequest, AutoMode, Entities, Prior, Raw, RepairOutcome, Said, Selection, TaskShown, TasksShown,
     TasksView, Via, WeekShown,
 };
+pub use autonomy::{Autonomy, AutonomyChoice, AutonomySettings};
+pub use background::{
+    BackgroundEnd, BackgroundEndReason, BackgroundReason, BackgroundRow, BackgroundText, OpenPort, ReadyWhen, StoppedBy,
+};
 pub use call::{Fault, Format, Prompt, Reply, Retry, ToolSpec};
 pub use control_files::{ControlFile, control_entry, control_file};
 pub use copilot::{Analysis, ApprovalMode, Choosable, Copilot, Pace, Question, Routing, TRIGGERS, border};
@@ -62,14 +72,19 @@ pub use date::{BadDate, BadTimeOfDay, Date, TimeOfDay, Weekday};
 pub use effects::{FileEffects, SnapshotLimits, Unkept, Unobserved, WhyUnkept};
 pub use effort::Effort;
 pub use event::{Event, Fact};
+pub use hook::{HOOK_FILES, HookEvent, HookFact, HookOutcome, ListedHook};
 pub use id::{
-    BadId, CallId, ChangeSetId, CheckpointId, ExtensionId, ImageId, MemoryId, ProposalId, RefKey, RequestId, SessionId,
-    TimerId,
+    BackgroundId, BadId, CallId, ChangeSetId, CheckpointId, ExtensionId, ImageId, MemoryId, ProposalId, RefKey,
+    RequestId, SessionId, TimerId,
 };
 pub use mcp::{ListedServer, ServerCall, ServerCallPlan, ServerTool, server_mark, server_tool_name, server_tool_title};
 pub use memory::{Ingest, MemoryEntry, MemoryFact, MemorySettings, Remembered};
 pub use message::{INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult};
 pub use model::{AnswerProtocol, LearnedFacts, ModelFacts, Prices};
+pub use network::{
+    AddressRange, HostAttempt, HostOutcome, HostPolicy, HostVerdict, NetworkAccess, NetworkPlan,
+    host_pattern_objection, plain_host,
+};
 pub use picture::{
     GeneratedImage, ImageBatch, ImageFact, ImageSettings, MadePicture, PicturePlan, PictureWish, extension,
     picture_type,
@@ -83,12 +98,14 @@ pub use problem::{Problem, ProblemKind};
 pub use purpose::{AskPurpose, Purpose};
 pub use read_op::{FileMark, InstructionFile, ReadOp, ReadResult};
 pub use request::{Control, ImageRef, Mode, Request, WhileRunning};
+pub use rewind::{FileRewind, RewindScope};
 pub use rule::{Rule, RuleVerdict};
 pub use run_settings::{
-    AnswerStyle, Applying, Approve, CommandSettings, ContextSettings, ContextStrategy, Dialog, FileSettings, Lists,
-    Machine, ModelSettings, Noop, OnMaxTokens, Recovery, RunSettings, SnapshotSettings,
+    AnswerStyle, Applying, Approve, CommandSettings, ContextSettings, ContextStrategy, Dialog, FileSettings,
+    FolderTrust, Lists, Machine, ModelSettings, Noop, OnMaxTokens, Recovery, RunSettings, SnapshotSettings,
 };
 pub use series::{Series, SeriesCommand, SeriesResult, SeriesState};
+pub use skill::{ListedSkill, SKILL_FILE, SKILL_FOLDERS, SkillFact, SkillText, is_skill_path};
 pub use stop::StopReason;
 pub use subtask::{
     BreakdownOption, BuildFolders, CallRecords, CopyStats, ExecutionOrder, Granularity, LeftBehind, MergeChoice,

@@ -25,7 +25,7 @@ pub struct ListedServer {
     /// Files of the folder that it runs or reads: a change of them changes what it does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// Its tools; absent: they are not known before it is connected.
+    /// The tools of the server. Absent: not connected yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ServerTool>>,
     /// Why it cannot be used now.
@@ -44,10 +44,10 @@ pub struct ServerTool {
     pub description: String,
     /// The JSON schema of its arguments.
     pub input_schema: Value,
-    /// It changes nothing: the server says so, and the user trusts what this server says.
+    /// Read-only according to the server, whose annotations the user trusts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
-    /// The server says that it may destroy something.
+    /// Destructive according to the server.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub destructive: bool,
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{MemoryId, RequestId, SessionId, Time};
 
-/// One thing that is remembered, as the record and the model have it.
+/// A memory, as the log and the model have it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -12,12 +12,12 @@ pub struct Remembered {
     pub id: MemoryId,
     /// What, in the person's words.
     pub text: String,
-    /// The folder that it holds in; absent: everywhere, because it is about the person.
+    /// The folder that it applies to. Absent: everywhere, because it is about the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
 }
 
-/// One thing that is remembered, with where it came from.
+/// A memory, with its origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -25,18 +25,18 @@ pub struct MemoryEntry {
     pub id: MemoryId,
     /// What, in the person's words.
     pub text: String,
-    /// The folder that it holds in; absent: everywhere, because it is about the person.
+    /// The folder that it applies to. Absent: everywhere, because it is about the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// The session in which it was said; absent: it was added by hand.
+    /// The session that it comes from. Absent: it was added by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// The request with which it was said.
+    /// The request that it comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RequestId>,
-    /// When it was said or added.
+    /// When it was stored.
     pub made: Time,
-    /// When somebody last edited it.
+    /// When it was last edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<Time>,
 }
@@ -48,7 +48,7 @@ impl MemoryEntry {
     }
 }
 
-/// Which of a person's words are remembered beyond their session.
+/// Which of the user's statements later sessions remember.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -56,7 +56,7 @@ pub enum Ingest {
     /// None.
     #[default]
     Off,
-    /// Those that say something lasting.
+    /// Only messages with lasting facts.
     Durable,
     /// All that they say.
     All,
@@ -79,12 +79,12 @@ impl MemorySettings {
     }
 }
 
-/// Something was remembered, or recalled.
+/// A memory was stored or used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum MemoryFact {
-    /// What the model sees of earlier sessions from here on, if it changed.
+    /// The memories that the model sees from now on, if they changed.
     #[serde(rename = "memory.recalled")]
     Recalled { entries: Vec<Remembered> },
     /// The user stated a lasting fact for later sessions.

@@ -23,13 +23,13 @@ pub enum Role {
     Assistant,
 }
 
-/// One turn of the conversation. The system prompt is not a message: it is built anew for each call.
+/// One turn of the conversation. The system prompt is not a message: each call builds it again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Message {
     /// Who speaks.
     pub role: Role,
-    /// What is said, in order.
+    /// The parts of the message, in order.
     pub parts: Vec<Part>,
 }
 
@@ -40,7 +40,7 @@ pub struct Message {
 pub enum Part {
     /// Words.
     Text {
-        /// The words.
+        /// Plain text or Markdown.
         text: String,
     },
     /// The model's own reasoning, sent back unchanged where a provider asks for it.
@@ -62,7 +62,7 @@ pub enum Part {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// A picture; its bytes are stored under the name.
+    /// An image. Its bytes are stored under the name.
     Image {
         /// Where it is stored, in base64.
         image: RefKey,
@@ -72,11 +72,11 @@ pub enum Part {
     },
     /// The model asks for a tool.
     ToolUse(ToolCall),
-    /// What came of it.
+    /// What the tool returned.
     ToolResult(ToolResult),
 }
 
-/// A model's wish to use a tool.
+/// A model requests a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolCall {
@@ -86,7 +86,7 @@ pub struct ToolCall {
     pub name: String,
     /// Its arguments; see [`ToolCall::broken`] for arguments that are not JSON.
     pub input: Value,
-    /// The arguments as they came, when they are not a JSON object. Such a call is never run: its
+    /// The raw arguments, if they are not a JSON object. Such a call is never run: its
     /// result is an error that lets the model try again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Usage;
 
-/// What is known about a model; what is not known has careful values.
+/// The known facts about a model, with cautious values for the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -13,19 +13,19 @@ pub struct ModelFacts {
     pub window: u64,
     /// Tokens of one reply at most.
     pub max_output: u32,
-    /// Its prices; absent: not known.
+    /// The prices of the model, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
     /// It can ask for tools.
     pub tools: bool,
-    /// It can see pictures.
+    /// It can read images.
     pub images: bool,
-    /// It can think before it speaks.
+    /// Whether the model can think before it answers.
     pub thinking: bool,
     /// It cannot read images: they are left out of its prompts. Without this and `images`, it is not known.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub blind: bool,
-    /// How it says what it wants done; absent: by tools if it has them, else by one JSON object.
+    /// How the model requests actions. Absent: with tools if it supports them, otherwise with one JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<AnswerProtocol>,
     /// The catalog or the user's models.toml names this model, and not only its provider. Records from before this was
@@ -38,7 +38,7 @@ fn is_true(known: &bool) -> bool {
     *known
 }
 
-/// How a model says what it wants done.
+/// How a model requests actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -95,10 +95,10 @@ pub struct LearnedFacts {
     /// Tokens it can take in and give, together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
-    /// Whether it can see pictures.
+    /// Whether it can read images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<bool>,
-    /// How it says what it wants done from here on.
+    /// How the model requests actions from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<AnswerProtocol>,
 }

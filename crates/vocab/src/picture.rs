@@ -4,18 +4,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallId, ImageId, Problem, RefKey, Time};
 
-/// How pictures are made. `model` is `models.image`; the others are settings under `image`.
+/// How images are generated. `model` is `models.image`. The others are settings under `image`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ImageSettings {
-    /// `provider/name`; empty: no pictures are made.
+    /// `provider/name`. Empty: no images are generated.
     pub model: String,
-    /// Dollars that one of them costs.
+    /// Price of one image in US dollars.
     pub price_usd: f64,
     /// How several of them are made.
     pub batch: ImageBatch,
-    /// Words that ask for a picture are taken for that.
+    /// Words that ask for an image start image generation.
     pub detect: bool,
 }
 
@@ -32,7 +32,7 @@ impl ImageSettings {
     }
 }
 
-/// How several pictures of one request are made.
+/// How several images of one request are generated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -44,20 +44,20 @@ pub enum ImageBatch {
     SamePrompt,
 }
 
-/// What a person wants of the gallery. With it, a request is not routed: what it wants is said.
+/// An action on the image gallery. A request with one is not routed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "wish", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum PictureWish {
-    /// Make pictures of what the request's words say.
+    /// Generate the images that the request describes.
     Make {
-        /// How many; absent: as the words say.
+        /// Number of images. Absent: the number in the request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         count: Option<u32>,
     },
     /// Regenerate an image in the place of the present one.
     Regenerate { image: ImageId, prompt: String },
-    /// Write pictures into the session's folder.
+    /// Write images to the session's folder.
     Save {
         images: Vec<ImageId>,
         /// Where, relative to the session's folder; empty: there.
@@ -65,7 +65,7 @@ pub enum PictureWish {
     },
 }
 
-/// A picture of the gallery. Field names are the documented ones.
+/// An image of the gallery. Field names are the documented ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -74,7 +74,7 @@ pub struct GeneratedImage {
     pub id: ImageId,
     /// What it was made from.
     pub original_prompt: String,
-    /// How the provider understood that, where it says so.
+    /// The prompt that the provider used, if it reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revised_prompt: Option<String>,
     /// Where its bytes are, as `ref:KEY`; empty: it could not be made.
@@ -127,31 +127,31 @@ pub fn extension(media_type: &str) -> &'static str {
     }
 }
 
-/// One call that makes pictures.
+/// One call that generates images.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PicturePlan {
     pub prompt: String,
     pub count: u32,
-    /// In the place of this one; absent: in new places.
+    /// The image to replace. Absent: add new images.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageId>,
 }
 
-/// Pictures were ordered, made, chosen, or are to be saved.
+/// Images were requested, generated, selected, or will be saved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum ImageFact {
-    /// It is decided which pictures are made; each call begins with a `tool.started` of its own.
+    /// The images to generate are chosen. Each call starts with its own `tool.started`.
     #[serde(rename = "image.planned")]
     Planned {
         /// Who makes them.
         model: String,
         /// The calls.
         pictures: Vec<PicturePlan>,
-        /// Dollars for each picture.
+        /// Price of each image in US dollars.
         price_usd: f64,
     },
     /// One is there, and stored.
@@ -172,7 +172,7 @@ pub enum ImageFact {
         media_type: String,
         /// Its size.
         bytes: u64,
-        /// When it came.
+        /// When it was received.
         made: Time,
         cost_usd: f64,
     },
@@ -187,18 +187,18 @@ pub enum ImageFact {
         original_prompt: String,
         error: Problem,
         failed: Time,
-        /// When it is tried again, in milliseconds from this fact; absent: it is not.
+        /// Milliseconds until the retry. Absent: there is no retry.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_in_ms: Option<u64>,
     },
-    /// A person chose pictures, or chose them no longer.
+    /// A person selected or deselected images.
     #[serde(rename = "image.selected")]
     Selected {
         images: Vec<ImageId>,
         /// Whether they are chosen now.
         selected: bool,
     },
-    /// Pictures are to be written into the folder.
+    /// Images will be written to the folder.
     #[serde(rename = "image.saving")]
     Saving {
         images: Vec<ImageId>,

@@ -19,10 +19,13 @@ pub struct Pill {
     /// The path it chooses.
     #[serde(default)]
     pub mode: Mode,
-    /// The groups of tools it needs; empty: those of its path.
+    /// The groups of tools that it needs. Empty: the groups of its route.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
-    /// The only tools it may use; empty: any of its groups.
+    /// The only tools that it can use. Empty: all tools of its groups.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
+    /// The skill that it loads. Absent: it has its own text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skill: Option<String>,
 }

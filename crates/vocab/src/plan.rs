@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, ChangeSetId, PersonDecision};
+use crate::{CallId, ChangeSetId, NetworkPlan, PersonDecision};
 
 /// Something that was approved, and by what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,10 +75,10 @@ impl FileState {
 pub struct FileWrite {
     /// Relative to the session's folder, `/` between its parts.
     pub path: String,
-    /// What it is now; absent: there is no such file.
+    /// The file before. Absent: it does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<FileState>,
-    /// What it shall be; absent: it shall not exist.
+    /// The file after. Absent: it is deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<FileState>,
     /// Lines added.
@@ -142,17 +142,17 @@ impl FileSet {
     }
 }
 
-/// What is done where a person has edited the same lines of a file that the history would change.
+/// How to handle lines that the user has edited and that an undo or redo would change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum OnConflict {
-    /// Nothing: no file of the move is touched.
+    /// Change nothing.
     #[default]
     Refuse,
-    /// Those lines stay as the person has left them.
+    /// Keep the user's lines.
     KeepMine,
-    /// Those lines become what the history says. What the person had there comes back when the move is undone.
+    /// Replace the user's lines. Undoing this restores them.
     DiscardMine,
 }
 
@@ -169,7 +169,7 @@ impl OnConflict {
 pub struct ChangePart {
     /// The file, as the set names it.
     pub path: String,
-    /// The hunks, counted from 1; none: the whole file.
+    /// The hunks, counted from 1. Empty: the whole file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hunks: Vec<u32>,
 }
@@ -194,11 +194,11 @@ pub struct CommandRun {
     pub call: CallId,
     /// The command line as a person approves it.
     pub command: String,
-    /// What is executed.
+    /// The executed arguments.
     pub argv: Vec<String>,
     /// Where: an absolute folder.
     pub cwd: String,
-    /// Seconds it may take.
+    /// Its timeout in seconds.
     pub timeout_s: u64,
     /// The user is present: at its timeout, it keeps running while Trimtab asks. Otherwise, it is stopped.
     #[serde(default)]
@@ -213,6 +213,9 @@ pub struct CommandRun {
     /// It has a terminal without input.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub terminal: bool,
+    /// It is started in the background, without a time limit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
     /// What it writes is stored whole, if it is not shown whole.
     #[serde(default)]
     pub archive: bool,
@@ -227,6 +230,9 @@ pub struct CommandRun {
     pub writes_repository: bool,
     /// The folder that it may write to.
     pub folder: String,
+    /// Hosts that the user lets it reach this time, beside those that rules allow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
 }
 
 impl CommandRun {
@@ -244,14 +250,14 @@ impl CommandRun {
     }
 }
 
-/// What a command needs that runs without a question.
+/// What a command needs that runs without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CommandClass {
-    /// It only reads: everything is mounted read-only, secrets are absent, and there is no network.
+    /// Read-only: everything is mounted read-only, without secrets and network.
     Read,
-    /// It builds, tests or lints: it may write in the folder, under a snapshot that undo uses.
+    /// A build, test, or lint: it can write in the folder, after a snapshot for undo.
     Check,
 }
 
@@ -260,10 +266,10 @@ pub enum CommandClass {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sandbox {
-    /// It may write in the folder and a private temp; no network.
+    /// Writes in the folder and in a private temporary folder. No network.
     #[default]
     Workspace,
-    /// It may write in a private temp only; no network.
+    /// Writes only in a private temporary folder. No network.
     ReadOnly,
     /// It is not fenced in.
     Off,
@@ -319,17 +325,23 @@ pub struct CommandPlan {
     approved: Approved<CommandRun>,
     fingerprint: Option<String>,
     read_only: Vec<String>,
+    network: Option<Box<NetworkPlan>>,
 }
 
 impl CommandPlan {
     /// The plan for a command in the sandbox; nothing for one outside of it.
     pub fn fenced(approved: Approved<CommandRun>) -> Option<Self> {
-        (approved.thing.sandbox != Sandbox::Off).then_some(Self { approved, fingerprint: None, read_only: Vec::new() })
+        (approved.thing.sandbox != Sandbox::Off).then_some(Self {
+            approved,
+            fingerprint: None,
+            read_only: Vec::new(),
+            network: None,
+        })
     }
 
     /// The plan for a command that may also run outside of the sandbox: a person decided so.
     pub fn unfenced(approved: Approved<CommandRun>, _: PersonDecision) -> Self {
-        Self { approved, fingerprint: None, read_only: Vec::new() }
+        Self { approved, fingerprint: None, read_only: Vec::new(), network: None }
     }
 
     /// The same, with the hash that the approval names: nothing else is run.
@@ -343,6 +355,17 @@ impl CommandPlan {
     #[must_use]
     pub fn guarded(self, read_only: Vec<String>) -> Self {
         Self { read_only, ..self }
+    }
+
+    /// The same in the network of its session, with what it may reach from there.
+    #[must_use]
+    pub fn in_network(self, network: Option<NetworkPlan>) -> Self {
+        Self { network: network.map(Box::new), ..self }
+    }
+
+    /// The network that it shares with the other commands of its session; none: it has one of its own, without a way out.
+    pub fn network(&self) -> Option<&NetworkPlan> {
+        self.network.as_deref()
     }
 
     /// What it must not write, although it may write in the folder.

@@ -15,12 +15,12 @@ pub struct Problem {
     /// What to do next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Models that are served and whose names are nearest to one that is not, as `provider/name`.
+    /// Available models with the most similar names, as `provider/name`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nearest: Vec<String>,
 }
 
-/// The sorts of problems a program may want to tell apart.
+/// The kinds of problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -29,7 +29,7 @@ pub enum ProblemKind {
     Usage,
     /// A setting is wrong or unknown.
     Settings,
-    /// Something named does not exist.
+    /// A named item does not exist.
     NotFound,
     /// No key for the provider.
     NoKey,
@@ -43,15 +43,15 @@ pub enum ProblemKind {
     RateLimited,
     /// The provider is overloaded or failing.
     Overloaded,
-    /// The server is loading the model, and answers once it has.
+    /// The server is still loading the model.
     Loading,
     /// The provider could not be reached, or the connection broke.
     Network,
-    /// The provider sent nothing for too long.
+    /// The provider timed out.
     Stalled,
     /// What the provider sent cannot be understood.
     Protocol,
-    /// The reply broke off before its end.
+    /// The reply was interrupted.
     Truncated,
     /// The model repeated itself without end, and the reply was stopped.
     Repetition,
@@ -63,9 +63,9 @@ pub enum ProblemKind {
     Busy,
     /// A limit was reached.
     Limit,
-    /// The request asked for something to be done, and nothing was.
+    /// The request asked for an action, and the model did not take it.
     NotDone,
-    /// A defect of the program; the hint says where to report it.
+    /// A bug in Trimtab. The hint names where to report it.
     Internal,
     /// A kind from a newer version.
     #[serde(other)]

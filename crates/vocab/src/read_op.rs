@@ -13,6 +13,9 @@ pub struct InstructionFile {
     pub hash: String,
     /// What it says.
     pub text: String,
+    /// It is the user's own, and not a folder's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
 }
 
 /// Something to look at. Paths are relative to the session's folder, or absolute within it.

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Approve, AssistantRequest, CallId, ChangePart, ChangeSetId, ImageId, Message, OnConflict, Part, PictureWish, Pill,
-    RefKey, RequestId, Role, RunSettings, SubtaskControl,
+    Approve, AssistantRequest, AutonomyChoice, BackgroundId, CallId, ChangePart, ChangeSetId, ImageId, Message,
+    OnConflict, Part, PictureWish, Pill, RefKey, RequestId, Role, RunSettings, StoppedBy, SubtaskControl,
 };
 
 /// One thing a person asked for, as the engine takes it in.
@@ -12,7 +12,7 @@ use crate::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Request {
-    /// Names it for good.
+    /// Its permanent name.
     pub id: RequestId,
     /// The person's words; a preview when they were too large to send and `refs` holds them whole.
     pub text: String,
@@ -22,7 +22,7 @@ pub struct Request {
     /// Pictures that belong to it.
     #[serde(default)]
     pub images: Vec<ImageRef>,
-    /// Which path the person chose.
+    /// The mode that the user chose.
     #[serde(default)]
     pub mode: Mode,
     /// What its words are marked with: `#research` and the like.
@@ -34,13 +34,16 @@ pub struct Request {
     /// It is about the person's tasks, and how it was put.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<Box<AssistantRequest>>,
-    /// What it wants of the gallery of pictures.
+    /// What it does with the image gallery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picture: Option<Box<PictureWish>>,
     /// What it does to a request of the session that runs or waits for a person; absent: it waits for its turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub while_running: Option<WhileRunning>,
-    /// Seconds since anything happened in the session before it; absent: nothing happened before, or it is not known.
+    /// The level of autonomy that the person chose with it. It counts for the session, and is recorded as its own fact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autonomy: Option<AutonomyChoice>,
+    /// Seconds since the previous event of the session, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_s: Option<u64>,
     /// What was in force when it was asked. Part of the record, so that a replay decides alike.
@@ -61,6 +64,7 @@ impl Request {
             ask: None,
             picture: None,
             while_running: None,
+            autonomy: None,
             pause_s: None,
             settings,
         }
@@ -82,7 +86,7 @@ impl Request {
     }
 }
 
-/// Which path a person chose for a request.
+/// The mode that the user chose for a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -94,16 +98,16 @@ pub enum Mode {
     Chat,
     /// Look and plan; no effects.
     Plan,
-    /// Carry out what was talked about.
+    /// Start the work that was discussed.
     Implement,
 }
 
-/// What a new message does to a request of its session that runs or waits for a person.
+/// What a new message does to a request of its session that is running or waits for an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WhileRunning {
-    /// Its words go to that request, and the model reads them at its next step.
+    /// The text goes to that request. The model sees it at its next step.
     #[default]
     Steer,
     /// It waits until that request has ended.
@@ -112,7 +116,7 @@ pub enum WhileRunning {
     Replace,
 }
 
-/// A picture that is stored.
+/// A stored image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -137,13 +141,26 @@ pub enum Control {
     Resume,
     /// Skip the current action, and continue with the next one.
     Skip,
-    /// Take these words up at the next step.
+    /// Send this text for the next step.
     Steer {
-        /// The words.
+        /// What the model sees at its next step.
         text: String,
     },
     /// Stop one tool call; the others continue.
     StopTool { call: CallId },
+    /// Let a running command continue in the background; absent: the one that runs.
+    Background {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+    },
+    /// End a background command; absent: all of them.
+    StopCommand {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<BackgroundId>,
+        /// Who wants it: the user, unless the session ends.
+        #[serde(default = "by_user")]
+        by: StoppedBy,
+    },
     /// Control one sub-task; the others continue.
     Subtask { subtask: String, action: SubtaskControl },
     /// Take back so many change sets.
@@ -171,10 +188,10 @@ pub enum Control {
     },
     /// Continue with other settings; an absent field is unchanged.
     Adjust {
-        /// What happens where a person would be asked.
+        /// How approval prompts are handled.
         #[serde(default)]
         approve: Option<Approve>,
-        /// Whether somebody is there to be asked.
+        /// Whether a user is there to answer prompts.
         #[serde(default)]
         attended: Option<bool>,
         /// Model calls at most.
@@ -184,9 +201,9 @@ pub enum Control {
         #[serde(default)]
         trusted: Option<bool>,
     },
-    /// Put these words in place of the last summary of the conversation.
+    /// Replace the last summary of the conversation with this text.
     EditSummary {
-        /// The words.
+        /// What replaces the summary.
         text: String,
     },
     /// Put the conversation back in place of its last summary.
@@ -199,8 +216,14 @@ pub enum Control {
         /// Whether they are chosen from now on.
         selected: bool,
     },
+    /// Ask more or less from now on, in the whole session.
+    Autonomy(AutonomyChoice),
     /// Go on in a new session, which gets what matters of this one.
     Handoff,
     /// Go on in this one, with its whole conversation.
     Extend,
+}
+
+fn by_user() -> StoppedBy {
+    StoppedBy::User
 }

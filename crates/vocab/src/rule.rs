@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ListedHook;
+
 /// Letters of a hash that a rule names.
 const HASH: usize = 32;
 
@@ -16,14 +18,14 @@ pub struct Rule {
     pub verdict: RuleVerdict,
     /// The tool; `trust` is the reading of and working in a folder at all.
     pub tool: String,
-    /// Which uses of it: a command, a path, a host; `*` at its end stands for anything.
+    /// The command, path, or host that it matches. A trailing `*` matches anything.
     pub pattern: String,
-    /// The folder it holds in; absent: everywhere.
+    /// The folder that it applies to. Absent: everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
 }
 
-/// What a rule says.
+/// The verdict of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -42,6 +44,12 @@ impl Rule {
 
     /// The tool's name in rules that accept a folder's instructions.
     pub const INSTRUCTIONS: &str = "instructions";
+
+    /// The tool's name in rules that accept a skill of a folder.
+    pub const SKILL: &str = "skill";
+
+    /// The tool's name in rules that approve a hook of a folder, or refuse it.
+    pub const HOOK: &str = "hook";
 
     /// The rule that trusts a folder.
     pub fn trust(folder: impl Into<String>) -> Self {
@@ -66,8 +74,26 @@ impl Rule {
         (!entries.is_empty()).then(|| Self { verdict, tool, pattern: entries.join(", "), folder })
     }
 
-    /// How such a rule names one of them.
+    /// The rule that accepts a skill of a folder as it is now.
+    pub fn skill(folder: impl Into<String>, path: &str, hash: &str) -> Self {
+        let (verdict, tool, folder) = (RuleVerdict::Allow, Self::SKILL.into(), Some(folder.into()));
+        Self { verdict, tool, pattern: Self::version(path, hash), folder }
+    }
+
+    /// The rule that approves a hook of a folder as it is now, or refuses it.
+    pub fn hook(folder: impl Into<String>, hook: &ListedHook, verdict: RuleVerdict) -> Self {
+        let (tool, folder) = (Self::HOOK.into(), Some(folder.into()));
+        Self { verdict, tool, pattern: Self::version(hook.event.name(), &hook.hash), folder }
+    }
+
+    /// How such a rule names one of several. A comma separates them, so a path has none: a folder called
+    /// `x, AGENTS.md@HASH, y` would otherwise accept a file that nobody has seen.
     pub fn instruction(path: &str, hash: &str) -> String {
+        Self::version(&path.replace(',', "%2C"), hash)
+    }
+
+    /// A version of a file.
+    fn version(path: &str, hash: &str) -> String {
         format!("{path}@{}", &hash[..hash.floor_char_boundary(HASH)])
     }
 
@@ -118,5 +144,16 @@ mod tests {
         assert!(!rule("*").covers("run_command", "ls", Some("/q")));
         assert!(!rule("*").covers("fetch_url", "ls", Some("/p")));
         assert_eq!(rule("ls").to_string(), "allow run_command: ls (in /p)");
+    }
+
+    #[test]
+    fn the_name_of_a_folder_accepts_no_other_file() {
+        let path = format!("x, AGENTS.md@{}, y/AGENTS.md", "a".repeat(HASH));
+        let rule = Rule::instructions("/p", [(path.as_str(), "bb")]).expect("a rule");
+        let entries: Vec<&str> = rule.pattern.split(", ").collect();
+        assert_eq!(entries, [Rule::instruction(&path, "bb")]);
+        // What was read from a rule is written as it was.
+        let (known, hash) = entries[0].rsplit_once('@').expect("an entry");
+        assert_eq!(Rule::instructions("/p", [(known, hash)]), Some(rule.clone()));
     }
 }

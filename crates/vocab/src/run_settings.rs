@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AutoMode, Copilot, Effort, ImageSettings, MemorySettings, ModelFacts, Remembered, Rule, Sandbox, SubtaskSettings,
-    TaskKind,
+    AutoMode, Autonomy, AutonomySettings, Copilot, Effort, ImageSettings, ListedHook, MemorySettings, ModelFacts,
+    NetworkAccess, Remembered, Rule, Sandbox, SubtaskSettings, TaskKind,
 };
 
 // Grouped here, and flat in what is recorded and sent: the order of the groups and of their fields is the order of the
@@ -26,31 +26,35 @@ pub struct RunSettings {
     /// Which commands run, and how.
     #[serde(flatten)]
     pub commands: CommandSettings,
-    /// The person trusts the folder, by a flag or a setting.
-    pub trusted: bool,
-    /// The folder's instructions count only as a person has accepted them.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub instructions_bound: bool,
-    /// What happens where a person would be asked.
+    /// How much is done without a question.
+    #[serde(flatten)]
+    pub autonomy: AutonomySettings,
+    /// Whether the folder is trusted, and how far.
+    #[serde(flatten)]
+    pub trust: FolderTrust,
+    /// How approval prompts are handled.
     pub approve: Approve,
     /// Where commands run and what they must leave alone.
     pub machine: Machine,
     /// How answers are worded.
     #[serde(flatten)]
     pub style: AnswerStyle,
-    /// What is done about answers that are damaged, cut off or change nothing.
+    /// How to handle answers that are damaged, truncated, or without effect.
     #[serde(skip_serializing_if = "Recovery::is_usual")]
     pub recovery: Recovery,
     /// The person's standing decisions; recorded apart, and only when they change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
+    /// The hooks that run at fixed points of its work.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<ListedHook>,
     /// What the model sees of earlier sessions; recorded separately, and only if it changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recalled: Vec<Remembered>,
     /// How long-term memory is kept and used.
     #[serde(skip_serializing_if = "MemorySettings::is_default")]
     pub memory: MemorySettings,
-    /// How much of the work a person wants to see before it happens.
+    /// Which parts of the work the user wants to approve first.
     #[serde(skip_serializing_if = "Copilot::is_default")]
     pub copilot: Copilot,
     /// What is noted of the folder before a command.
@@ -62,7 +66,7 @@ pub struct RunSettings {
     /// How requests about the person's tasks are answered.
     #[serde(skip_serializing_if = "AutoMode::is_default")]
     pub auto_mode: AutoMode,
-    /// How pictures are made.
+    /// How images are generated.
     #[serde(skip_serializing_if = "ImageSettings::is_default")]
     pub image: ImageSettings,
     /// How requests are broken down.
@@ -71,7 +75,7 @@ pub struct RunSettings {
     /// The service that searches the web; empty: there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub web_search: String,
-    /// Somebody is there to be asked. Without a person, what would ask ends the run and stays open.
+    /// A person can answer. Without one, a question ends the run and stays pending.
     pub attended: bool,
 }
 
@@ -93,13 +97,14 @@ impl Default for RunSettings {
             models: ModelSettings::default(),
             files: FileSettings::default(),
             commands: CommandSettings::default(),
-            trusted: false,
-            instructions_bound: false,
+            autonomy: AutonomySettings::default(),
+            trust: FolderTrust::default(),
             approve: Approve::Ask,
             machine: Machine::default(),
             style: AnswerStyle::default(),
             recovery: Recovery::default(),
             rules: Vec::new(),
+            hooks: Vec::new(),
             recalled: Vec::new(),
             memory: MemorySettings::default(),
             copilot: Copilot::default(),
@@ -114,6 +119,23 @@ impl Default for RunSettings {
     }
 }
 
+/// Whether the folder is trusted, and how far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct FolderTrust {
+    /// The person trusts the folder, by a flag or a setting.
+    pub trusted: bool,
+    /// The folder's instructions are used only in the version that the user accepted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub instructions_bound: bool,
+}
+
+impl FolderTrust {
+    /// The folder is trusted, with its instructions.
+    pub const WHOLE: Self = Self { trusted: true, instructions_bound: false };
+}
+
 /// Which models are called, and what their calls may take.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -121,41 +143,44 @@ impl Default for RunSettings {
 pub struct ModelSettings {
     /// `provider/name`.
     pub model: String,
-    /// What is known about it.
+    /// The known facts about the model.
     pub facts: ModelFacts,
-    /// Who is asked instead when there are pictures; empty: the same.
+    /// The model for requests with images. Empty: the same model.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub vision_model: String,
-    /// What is known about that one.
+    /// The known facts about that model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vision_facts: Option<ModelFacts>,
     /// Model calls at most.
     pub max_steps: u32,
+    /// The user has set `maxSteps` and does not only leave it at its default, so no level of autonomy exceeds it.
+    #[serde(rename = "maxStepsChosen", skip_serializing_if = "std::ops::Not::not")]
+    pub steps_chosen: bool,
     /// Tokens of one reply at most.
     pub max_output_tokens: u32,
     /// How often a failed call is tried again.
     pub retries: u32,
-    /// How freely the model may choose its words; absent: as the provider sees fit.
+    /// Sampling temperature. Absent: the provider's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Tokens it may think before it speaks.
+    /// Maximum number of thinking tokens.
     pub thinking_tokens: u32,
-    /// How much it thinks; absent: as `thinking_tokens` has it, or as the provider sees fit.
+    /// How much the model thinks. Absent: `thinking_tokens`, or the provider's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
-    /// Dollars that the session may cost; absent: as much as it takes.
+    /// Budget of the session in US dollars. Absent: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
     /// The model for background work; empty: the model itself.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub fast_model: String,
-    /// What is known about that one.
+    /// The known facts about that model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fast_facts: Option<ModelFacts>,
     /// The model that takes over if the model is still overloaded after all retries; empty: none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub fallback_model: String,
-    /// What is known about that one.
+    /// The known facts about that model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback_facts: Option<ModelFacts>,
     /// Seconds for which the reply to exactly the same prompt is used again; 0: never.
@@ -171,6 +196,7 @@ impl Default for ModelSettings {
             vision_model: String::new(),
             vision_facts: None,
             max_steps: 25,
+            steps_chosen: false,
             max_output_tokens: 16_384,
             retries: 5,
             temperature: None,
@@ -200,11 +226,14 @@ pub struct FileSettings {
     /// catalog does not know.
     #[serde(rename = "applyFilesChosen", skip_serializing_if = "std::ops::Not::not")]
     pub apply_chosen: bool,
+    /// The same for `confirmDeletes`: chosen, it counts at every level of autonomy.
+    #[serde(rename = "confirmDeletesChosen", skip_serializing_if = "std::ops::Not::not")]
+    pub confirm_chosen: bool,
 }
 
 impl Default for FileSettings {
     fn default() -> Self {
-        Self { apply: Applying::Auto, confirm_deletes: true, apply_chosen: false }
+        Self { apply: Applying::Auto, confirm_deletes: true, apply_chosen: false, confirm_chosen: false }
     }
 }
 
@@ -216,7 +245,11 @@ pub struct CommandSettings {
     /// Whether commands that are known to be safe are asked about.
     #[serde(rename = "applyCommands")]
     pub apply: Applying,
-    /// Beginnings of commands that may run by themselves; absent: the documented ones.
+    /// The user has set `applyCommands` and does not only leave it at its default, so it counts at every level of
+    /// autonomy if it asks.
+    #[serde(rename = "applyCommandsChosen", skip_serializing_if = "std::ops::Not::not")]
+    pub apply_chosen: bool,
+    /// Prefixes of commands that can run automatically. Absent: the documented ones.
     #[serde(rename = "commandsAllowed", skip_serializing_if = "Option::is_none")]
     pub allowed: Option<Vec<String>>,
     /// Beginnings of commands that are always asked about.
@@ -228,13 +261,13 @@ pub struct CommandSettings {
     /// An allowed beginning vouches for flags and operands that are not known to be safe, too.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub plain_prefix: bool,
-    /// Seconds a command may take.
+    /// Timeout of a command in seconds.
     #[serde(rename = "commandTimeoutS")]
     pub timeout_s: u64,
-    /// The same, for commands that begin so.
+    /// Timeouts in seconds for commands that begin with these texts.
     #[serde(rename = "commandTimeouts", skip_serializing_if = "BTreeMap::is_empty")]
     pub timeouts: BTreeMap<String, u64>,
-    /// Seconds that a model may ask for at most, beyond what is set for a command.
+    /// Longest timeout in seconds that a model can request for a command.
     #[serde(rename = "commandLongestS")]
     pub longest_s: u64,
     /// Outputs that are not shown whole are stored whole.
@@ -242,28 +275,33 @@ pub struct CommandSettings {
     /// Which answers a question about a command offers.
     #[serde(skip_serializing_if = "is_default")]
     pub dialog: Dialog,
-    /// A rule may cover commands that delete.
+    /// Whether rules can allow commands that delete files.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub remember_deletes: bool,
     /// How commands are fenced in.
     pub sandbox: Sandbox,
+    /// Whether sandboxed commands can reach hosts.
+    #[serde(rename = "commandsNetwork", skip_serializing_if = "NetworkAccess::is_off")]
+    pub network: NetworkAccess,
 }
 
 impl Default for CommandSettings {
     fn default() -> Self {
         Self {
             apply: Applying::Ask,
+            apply_chosen: false,
             allowed: None,
             asked: Vec::new(),
             denied: Vec::new(),
             plain_prefix: false,
-            timeout_s: 30,
+            timeout_s: 120,
             timeouts: BTreeMap::new(),
             longest_s: 600,
             archive_output: true,
             dialog: Dialog::Auto,
             remember_deletes: false,
             sandbox: Sandbox::Workspace,
+            network: NetworkAccess::Off,
         }
     }
 }
@@ -275,9 +313,9 @@ impl Default for CommandSettings {
 pub struct AnswerStyle {
     /// What the assistant is called.
     pub assistant: String,
-    /// How the work of tools is summed up: by the model's own words, or by a list of results.
+    /// How tool results are summarized: in the model's words, or as a list of results.
     pub synthesis_list: bool,
-    /// The JSON Schema that the answer must fit; absent: it may have any form.
+    /// The JSON Schema for the answer, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_schema: Option<Value>,
 }
@@ -336,11 +374,11 @@ pub struct ContextSettings {
     /// Files of the folder that are read as instructions, beside the usual ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// The part of a limit from which on a person is asked, 0 to 1.
+    /// The share of a limit, from 0 to 1, at which Trimtab asks the user.
     pub handoff_at: f64,
-    /// What is done there.
+    /// What happens at that point.
     pub strategy: ContextStrategy,
-    /// Megabytes of conversation that one document of a session may hold; 0: any.
+    /// Maximum size of a session's conversation in megabytes. 0: no limit.
     pub session_mb: u32,
     /// Tokens of one message that are sent as they are; 0: half of the model's window.
     pub input_tokens: u32,
@@ -359,7 +397,7 @@ impl ContextSettings {
     }
 }
 
-/// What is done when the conversation grows too large.
+/// What happens when the conversation becomes too large.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -368,12 +406,12 @@ pub enum ContextStrategy {
     Compress,
     /// A person is asked first.
     Ask,
-    /// Older turns are summed up, and a person is asked where that was not enough.
+    /// Trimtab summarizes older turns, and asks if that is not enough.
     #[default]
     Both,
 }
 
-/// Whether something is done at once.
+/// Whether an action runs automatically or asks first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -385,7 +423,7 @@ pub enum Applying {
     Ask,
 }
 
-/// What is done about answers that are damaged, cut off or change nothing.
+/// How to handle answers that are damaged, truncated, or without effect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -394,9 +432,9 @@ pub struct Recovery {
     pub repairs: u32,
     /// What follows when a reply is cut off at the output limit.
     pub on_max_tokens: OnMaxTokens,
-    /// Whether a person may apply the whole changes of an answer that was cut off, one by one.
+    /// Whether the user can apply the complete changes of a truncated answer one by one.
     pub allow_recovered_changes: bool,
-    /// The signs of a cut in a text count even where the model said that it was done.
+    /// Treat an answer that looks truncated as truncated, even if the model reported that it was complete.
     pub strict_heuristics: bool,
     /// What a diff without effect is.
     pub noop: Noop,
@@ -413,9 +451,9 @@ impl Recovery {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnMaxTokens {
-    /// The request ends with what is there.
+    /// End the request with the partial answer.
     Stop,
-    /// A person is asked where something of it would have acted.
+    /// Ask the user if the answer contains actions.
     #[default]
     Ask,
     /// The model continues automatically, at most a few times in a row.
@@ -427,7 +465,7 @@ pub enum OnMaxTokens {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Noop {
-    /// Not needed if what it would write is there already, an error if its lines are not.
+    /// Skip the edit if its result is already in the file. Report an error if its lines are missing.
     #[default]
     Classify,
     /// An error.
@@ -450,28 +488,29 @@ pub enum Dialog {
     Compact,
 }
 
-/// What happens where a person would be asked.
+/// How approval prompts are handled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Approve {
     #[default]
     Ask,
-    /// What may be approved is approved.
+    /// Approve everything that the policy allows to be auto-approved.
     Auto,
     /// It is refused.
     Deny,
 }
 
-/// Lists of the settings, which count anew when somebody edits them: which commands may run by themselves, which are asked
-/// about and which are refused, and which files are instructions.
+/// Lists of the settings, which apply as soon as they are edited: commands that run automatically, ask, or are
+/// denied,
+/// and instruction files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Lists {
     /// Whether commands that are known to be safe are asked about.
     pub apply: Applying,
-    /// Beginnings of commands that may run by themselves; absent: the documented ones.
+    /// Prefixes of commands that can run automatically. Absent: the documented ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow: Option<Vec<String>>,
     /// Beginnings of commands that are always asked about.
@@ -489,12 +528,32 @@ pub struct Lists {
     /// How commands are fenced in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
-    /// Seconds that a command may take.
+    /// Timeout of a command in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u64>,
+    /// The level of autonomy that the project allows at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autonomy_limit: Option<Autonomy>,
+    /// The user has set `apply`, so it counts at every level of autonomy if it asks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apply_chosen: bool,
 }
 
+/// Model calls that a request may make at the level *trusting*, if nobody has set another limit.
+const TRUSTED_STEPS: u32 = 100;
+
 impl RunSettings {
+    /// The level of autonomy in force, where this one was chosen in the session.
+    pub fn autonomy_under(&self, chosen: Option<Autonomy>) -> Autonomy {
+        chosen.or(self.autonomy.level).unwrap_or_default().within(self.autonomy.limit)
+    }
+
+    /// Model calls that a request may make at a level without a question. Only a limit that nobody has set is raised.
+    pub fn steps_at(&self, level: Autonomy) -> u32 {
+        let is_raised = level == Autonomy::Trusting && !self.models.steps_chosen;
+        self.models.max_steps.max(if is_raised { TRUSTED_STEPS } else { 0 })
+    }
+
     /// Who works on a kind of sub-task, and what is known about them.
     pub fn worker_model(&self, kind: TaskKind) -> (String, ModelFacts) {
         let models = &self.models;
@@ -533,12 +592,15 @@ impl RunSettings {
             apply_files: Some(self.files.apply),
             sandbox: Some(self.commands.sandbox),
             timeout_s: Some(self.commands.timeout_s),
+            autonomy_limit: self.autonomy.limit,
+            apply_chosen: self.commands.apply_chosen,
         }
     }
 
     /// Puts others in force.
     pub fn relist(&mut self, lists: Lists) {
-        let Lists { apply, allow, ask, deny, files, apply_files, sandbox, timeout_s } = lists;
+        let Lists { apply, allow, ask, deny, files, apply_files, sandbox, timeout_s, autonomy_limit, apply_chosen } =
+            lists;
         // These only become stricter: who takes a request over may have other variables set than who made it.
         if apply_files == Some(Applying::Ask) {
             self.files.apply = Applying::Ask;
@@ -549,7 +611,12 @@ impl RunSettings {
             _ => Sandbox::Workspace,
         };
         self.commands.timeout_s = self.commands.timeout_s.min(timeout_s.unwrap_or(u64::MAX));
+        self.autonomy.limit = match (self.autonomy.limit, autonomy_limit) {
+            (Some(before), Some(after)) => Some(before.min(after)),
+            (before, after) => before.or(after),
+        };
         self.commands.apply = apply;
+        self.commands.apply_chosen = apply_chosen;
         self.commands.allowed = allow;
         self.commands.asked = ask;
         self.commands.denied = deny;

@@ -162,6 +162,13 @@ pub fn has_secret(path: &str) -> bool {
     path.split(['/', '\\']).any(|part| is_secret_in(std::mem::replace(&mut above, part), part))
 }
 
+/// The same for a file of a folder that is read. The folder's own settings may be: keys are not kept there.
+pub fn holds_keys(path: &str) -> bool {
+    let is_other = |part: &&str| !matches!(*part, "" | ".") && !part.eq_ignore_ascii_case(".trimtab");
+    let others: Vec<&str> = path.split(['/', '\\']).filter(is_other).collect();
+    has_secret(&others.join("/"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,6 +199,8 @@ mod tests {
         for path in ["src/main.rs", "config.json", "docker/config.json", ".docker/Dockerfile"] {
             assert!(!has_secret(path), "{path}");
         }
+        assert!(has_secret(".trimtab/skills/a/SKILL.md") && !holds_keys(".trimtab/skills/a/SKILL.md"));
+        assert!(holds_keys(".trimtab/.env") && holds_keys("./.docker/.//config.json") && holds_keys("a/.ssh/config"));
         assert!(SECRET_NAMES.is_sorted());
     }
 

@@ -12,7 +12,7 @@ use crate::CallId;
 pub struct Series {
     /// The current state.
     pub state: SeriesState,
-    /// The number of commands, including those that the model adds.
+    /// Number of commands, including commands that the model adds.
     pub total: u32,
     /// How many have ended.
     pub done: u32,
@@ -25,9 +25,9 @@ pub struct Series {
     pub skipped: u32,
     /// The share that has ended, in per cent.
     pub percent: u32,
-    /// The results so far, in order.
+    /// The results, in order.
     pub results: Vec<SeriesResult>,
-    /// The one that runs now or waits for its permission.
+    /// The command that is running or waits for approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current: Option<SeriesCommand>,
     /// The commands that have not run yet, in order.
@@ -38,6 +38,9 @@ pub struct Series {
     /// The user wants a prompt for each command.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub each: bool,
+    /// They come from an answer that had to be repaired, so they run as at the standard level of autonomy.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub mended: bool,
 }
 
 /// The state of a series.
@@ -48,7 +51,7 @@ pub enum SeriesState {
     /// It waits for approval.
     #[default]
     Offered,
-    /// A command runs, or the next one may.
+    /// A command runs, or the next one can start.
     Running,
     /// The model has the last result and decides how to continue.
     Judging,
@@ -84,7 +87,7 @@ pub struct SeriesResult {
     /// It did not run, because it was refused or skipped.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub skipped: bool,
-    /// The beginning of its output; empty: it printed nothing.
+    /// The beginning of its output.
     pub preview: String,
 }
 

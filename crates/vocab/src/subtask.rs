@@ -15,7 +15,7 @@ use crate::{CallId, CheckpointId, ModelFacts, SessionId};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecutionOrder {
-    /// Tasks that need nothing of each other run side by side; the others wait for what they depend on.
+    /// Independent sub-tasks run at the same time. The others wait for the ones that they depend on.
     #[default]
     DependencyGraph,
     /// One after the other.
@@ -29,12 +29,12 @@ pub enum ExecutionOrder {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskKind {
-    /// A fast model can do it.
+    /// Simple work that a fast model can do.
     Simple,
-    /// It takes thought.
+    /// It needs reasoning.
     #[default]
     Reasoning,
-    /// It looks at what others have made.
+    /// Review the results of other sub-tasks.
     Review,
 }
 
@@ -44,7 +44,7 @@ pub enum TaskKind {
 #[serde(rename_all = "camelCase")]
 pub struct SubTask {
     pub id: String,
-    /// A few words for lists.
+    /// A short text for lists.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
     /// The complete instruction of the worker.
@@ -82,10 +82,10 @@ impl SubTask {
 pub struct SubTaskPlan {
     pub tasks: Vec<SubTask>,
     pub execution_order: ExecutionOrder,
-    /// Dollars that it may cost, about; absent where a price is not known.
+    /// Estimated cost in US dollars. Absent if a price is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_cost: Option<f64>,
-    /// Milliseconds that it may take, about.
+    /// Estimated duration in milliseconds.
     #[serde(default)]
     pub estimated_time_ms: u64,
     /// The cheapest and the dearest that is likely, in dollars.
@@ -119,7 +119,7 @@ pub enum SubtaskStatus {
     /// Its worker waits for the user.
     NeedsUser,
     Completed,
-    /// It could not be done, and the user decides what follows.
+    /// It failed, and the user decides what to do next.
     Failed,
     /// The user left it out.
     Skipped,
@@ -187,7 +187,7 @@ pub struct StrategyOption {
     pub execution_order: ExecutionOrder,
     /// From 1 to 3.
     pub speed: u32,
-    /// Dollars, about; absent where a price is not known.
+    /// Estimated cost in US dollars. Absent if a price is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// `Low`, `Medium` or `High`.
@@ -222,7 +222,7 @@ pub enum SubtaskOffer {
     Ask,
     /// Never; models cannot delegate either.
     Off,
-    /// They start without a question, within the budget.
+    /// They start without asking, within the budget.
     Auto,
 }
 
@@ -240,13 +240,13 @@ pub struct SubtaskSettings {
     /// Who works on each kind of task, where that is not the model itself.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<TaskKind, WorkerModel>,
-    /// Dollars up to which sub-tasks start without a question where a setting or a rule allows that.
+    /// Cost in US dollars up to which sub-tasks start without asking, if a setting or a rule allows it.
     #[serde(alias = "auto_usd")]
     pub auto_usd: f64,
     /// How copies of the folder get the dependency folders that git ignores.
     #[serde(alias = "build_folders")]
     pub build_folders: BuildFolders,
-    /// What earlier calls came to, by model.
+    /// Figures of earlier calls, by model.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub records: BTreeMap<String, CallRecords>,
     /// It is the request of a worker, which cannot delegate.
@@ -283,7 +283,7 @@ pub enum BuildFolders {
     /// Clones that share their contents with the original, where the file system can make them; else as `Share`.
     #[default]
     Clone,
-    /// Links to the originals, which commands can read and not write.
+    /// Read-only links to the originals.
     Share,
     /// Not at all.
     None,
@@ -297,7 +297,7 @@ pub struct CopyStats {
     pub files: u64,
     /// Bytes of their contents.
     pub bytes: u64,
-    /// Of those, the bytes that share their place on the disk with the original.
+    /// How many of these bytes share disk space with the original.
     pub cloned_bytes: u64,
     pub millis: u64,
     /// Git commands work in the copy.
@@ -371,7 +371,7 @@ impl fmt::Display for LeftBehind {
     }
 }
 
-/// A model for workers, and what is known about it.
+/// A model for workers, with the known facts about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerModel {
@@ -380,14 +380,14 @@ pub struct WorkerModel {
     pub facts: ModelFacts,
 }
 
-/// What earlier calls of a model came to.
+/// Figures of a model's earlier calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CallRecords {
     /// Calls that were counted.
     pub calls: u64,
-    /// Tokens of a reply, on average.
+    /// Average number of tokens in a reply.
     pub output_tokens: u32,
     /// Tokens of a reply in a second, on average.
     pub tokens_per_s: f64,
@@ -419,16 +419,16 @@ pub struct MergeConflict {
     pub path: String,
     /// The sub-task whose change does not fit.
     pub subtask: String,
-    /// The sub-tasks that changed the file before; none: the user did.
+    /// The sub-tasks that changed the file earlier. Empty: the user changed it.
     #[serde(default)]
     pub against: Vec<String>,
     /// What both started from.
     pub base: String,
-    /// What is there now.
+    /// The current text.
     pub ours: String,
-    /// What the sub-task made of it.
+    /// The sub-task's version.
     pub theirs: String,
-    /// `theirs` is cut off or describes what is not text, so an edit cannot start from it.
+    /// `theirs` is truncated or is not text, so it cannot be edited.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
 }
@@ -452,15 +452,15 @@ pub struct MergeObstacle {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "keep", rename_all = "snake_case")]
 pub enum MergeChoice {
-    /// Where both changed the same lines, those that are there stay.
+    /// Where both changed the same lines, keep the lines in the folder.
     Ours,
-    /// Where both changed the same lines, those of the sub-task replace them.
+    /// If both changed the same lines, use the lines of the sub-task.
     Theirs,
     /// The file becomes this text.
     Text { text: String },
 }
 
-/// What a user may want of a sub-task that runs, failed or waits.
+/// An action on a sub-task that runs, failed, or waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -503,7 +503,7 @@ pub enum SubtasksFact {
     /// There is a plan, or another one in its place.
     #[serde(rename = "subtasks.planned")]
     Planned {
-        /// The tool call that delegates; absent: the user wanted sub-tasks.
+        /// The tool call that delegates the work. Absent: the user asked for sub-tasks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
         plan: SubTaskPlan,
@@ -528,14 +528,14 @@ pub enum SubtasksFact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reserved_usd: Option<f64>,
     },
-    /// Another number of workers may run at the same time, because the provider limits requests or no longer does.
+    /// The number of parallel workers changed because of the provider's rate limit.
     #[serde(rename = "subtasks.resized")]
     Resized {
         parallel: u32,
         /// `rate_limit`, or `recovered`.
         reason: String,
     },
-    /// The user has canceled the request: no sub-task goes on, and what finished ones have changed is merged.
+    /// The user cancelled the request: sub-tasks stop, and the changes of finished ones are merged.
     #[serde(rename = "subtasks.cancelled")]
     Cancelled {},
     /// All sub-tasks are over, and their changes are being merged.

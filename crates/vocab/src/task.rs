@@ -22,7 +22,7 @@ pub use outcome::{
 /// The number of a task. It is never given to another one, even when the task is deleted.
 pub type TaskId = u64;
 
-/// Something that a person wants to do.
+/// A task of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -34,19 +34,19 @@ pub struct Task {
     /// What else there is to say.
     #[serde(default)]
     pub notes: String,
-    /// What kind of thing it is.
+    /// What kind of task it is.
     #[serde(default)]
     pub category: Category,
-    /// How much it matters.
+    /// How urgent it is.
     #[serde(default)]
     pub priority: Priority,
-    /// The day it is for; of one that repeats, the day of its first occurrence.
+    /// The day of the task. For a repeating task, its first day.
     #[serde(default)]
     pub scheduled_for: Option<Date>,
-    /// The time on that day, where the person is.
+    /// The time of day, in the user's time zone.
     #[serde(default)]
     pub time_of_day: Option<TimeOfDay>,
-    /// Whether it is done; one that repeats is done when the whole series is.
+    /// Whether it is done. A repeating task is done when the whole series is.
     #[serde(default)]
     pub completed: bool,
     /// How it repeats.
@@ -90,19 +90,19 @@ impl Task {
     }
 }
 
-/// What kind of thing a task is.
+/// The category of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Category {
-    /// Done again and again; a missed day is missed, not overdue.
+    /// A habit: a missed day is missed, not overdue.
     Habit,
     /// Worked towards.
     Goal,
-    /// Done once, or as often as it repeats.
+    /// Done once, or on each of its days.
     #[default]
     Task,
-    /// Takes place, whether or not anybody does something.
+    /// An event, such as a meeting.
     Event,
 }
 
@@ -127,7 +127,7 @@ impl Category {
 pub enum Priority {
     /// When there is time.
     Low,
-    /// As most things do.
+    /// Normal priority.
     #[default]
     Medium,
     /// Before the others.
@@ -156,13 +156,13 @@ pub struct Recurrence {
     /// The rhythm.
     #[serde(rename = "type", default)]
     pub kind: Repeat,
-    /// Every so many days, weeks, months or years.
+    /// Interval in days, weeks, months, or years.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub interval: u32,
-    /// Of a weekly rhythm: the days of the week; none: the one it begins on.
+    /// The weekdays of a weekly recurrence. Empty: the weekday of the first occurrence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weekdays: Vec<Weekday>,
-    /// The last day on which it can occur; none: no end.
+    /// The last possible date. Absent: no end.
     #[serde(default)]
     pub until: Option<Date>,
 }
@@ -223,13 +223,13 @@ impl Repeat {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum View {
-    /// What is for today.
+    /// The tasks of today.
     Today,
-    /// What is for this week, Monday to Sunday.
+    /// The tasks of this week, Monday to Sunday.
     Week,
-    /// What was for an earlier day and is not done.
+    /// Open tasks of earlier days.
     Overdue,
-    /// What is for no day and is not done.
+    /// Open tasks without a date.
     Backlog,
     /// All that is not done.
     #[default]
@@ -238,7 +238,7 @@ pub enum View {
     All,
 }
 
-/// A task as a view shows it: one that repeats stands there once for each of its occurrences.
+/// A task in a view. A repeating task appears once for each of its days.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -258,17 +258,17 @@ pub struct Item {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Aggregates {
-    /// All tasks.
+    /// Number of all tasks.
     pub total: u64,
-    /// Those not done.
+    /// Number of open tasks.
     pub open: u64,
-    /// Those done.
+    /// Number of completed tasks.
     pub completed: u64,
     /// Occurrences today that are not done.
     pub today: u64,
     /// Occurrences this week, Monday to Sunday, that are not done.
     pub this_week: u64,
-    /// Open ones whose day has passed.
+    /// Number of open tasks whose date has passed.
     pub overdue: u64,
     /// Open ones without a day.
     pub backlog: u64,

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct Usage {
     /// Every token of the prompt, cached or not.
     pub input_tokens: u64,
-    /// Of those, the ones read from the provider's cache.
+    /// Number of these tokens that came from the provider's cache.
     pub cached_tokens: u64,
-    /// Of those, the ones written to the provider's cache.
+    /// Number of these tokens that were written to the provider's cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_write_tokens: u64,
     /// Of the tokens written to the cache, the ones that stay there for an hour, at a higher price.
@@ -21,13 +21,13 @@ pub struct Usage {
     pub cache_write_1h_tokens: u64,
     /// Tokens of the reply, thinking included.
     pub output_tokens: u64,
-    /// Price in US dollars; absent when the model's prices are unknown.
+    /// Price in US dollars. Absent if the model's prices are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// The provider told no figures; these are guessed from the size of the texts.
+    /// The provider reported no usage. The figures are estimated from the size of the texts.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// Milliseconds until the first token came. Only one call has it; a sum has none.
+    /// Milliseconds until the first token. Only a single call has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<u64>,
     /// Tokens of the reply in a second, from the first token on. Only one call has it.

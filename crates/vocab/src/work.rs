@@ -23,7 +23,7 @@ pub struct Plan {
 pub struct PlanStep {
     /// Names it within its plan, through all its versions.
     pub id: String,
-    /// What is done, in a line.
+    /// The step in one line.
     pub title: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub details: String,
@@ -36,12 +36,12 @@ pub struct PlanStep {
     /// Steps that must end first, by their ids.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
-    /// How much work it is, in the model's words.
+    /// The model's estimate of the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<String>,
 }
 
-/// How a step of a plan stands.
+/// The state of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -55,12 +55,12 @@ pub enum StepStatus {
     Failed,
 }
 
-/// What a conversation came to, before anything of it is carried out.
+/// The summary of a discussion, before the work starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Requirements {
-    /// What is wanted, in a few sentences.
+    /// The requirements in a few sentences.
     pub summary: String,
     /// What it must do, a line each.
     #[serde(skip_serializing_if = "Vec::is_empty")]

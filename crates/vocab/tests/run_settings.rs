@@ -32,7 +32,7 @@ const ALL: &str = concat!(
 const DEFAULTS: &str = concat!(
     r#"{"model":"","facts":{"window":32768,"maxOutput":4096,"tools":true,"images":false,"thinking":false},"#,
     r#""maxSteps":25,"maxOutputTokens":16384,"retries":5,"thinkingTokens":0,"applyFiles":"auto","#,
-    r#""confirmDeletes":true,"applyCommands":"ask","commandTimeoutS":30,"commandLongestS":600,"archiveOutput":true,"#,
+    r#""confirmDeletes":true,"applyCommands":"ask","commandTimeoutS":120,"commandLongestS":600,"archiveOutput":true,"#,
     r#""sandbox":"workspace","trusted":false,"approve":"ask","machine":{"shell":"sh"},"assistant":"Trimtab","#,
     r#""synthesisList":false,"attended":true}"#,
 );

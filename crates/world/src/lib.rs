@@ -10,6 +10,7 @@ pub mod clock;
 pub mod git_config;
 pub mod mcp;
 pub mod models;
+pub mod network;
 pub mod open_files;
 pub mod sandbox;
 pub mod store;

@@ -14,6 +14,9 @@ mod fences;
 #[path = "sandbox/lives.rs"]
 mod lives;
 #[cfg(target_os = "linux")]
+#[path = "sandbox/networks.rs"]
+mod networks;
+#[cfg(target_os = "linux")]
 #[path = "sandbox/ready.rs"]
 mod ready;
 #[path = "sandbox/scene.rs"]
@@ -34,6 +37,8 @@ fn main() -> ExitCode {
         Some(SUPERVISE) => return supervise::main(),
         Some(scene::HOST) => return scene::host(),
         Some(scene::HOST_ATTENDED) => return scene::attended_host(),
+        #[cfg(target_os = "linux")]
+        Some(networks::NETWORKED_HOST) => return networks::networked_host(),
         Some(fences::WITHOUT_LANDLOCK) => return fences::without_landlock(),
         Some(fences::WITHOUT_MOUNTS) => return fences::without_mounts(),
         _ => {}
@@ -41,7 +46,7 @@ fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let checks = lives::CHECKS.iter().chain(terminals::CHECKS).chain(fences::CHECKS).chain(automatic::CHECKS);
     #[cfg(target_os = "linux")]
-    let checks = checks.chain(escapes::CHECKS).chain(ready::CHECKS);
+    let checks = checks.chain(escapes::CHECKS).chain(ready::CHECKS).chain(networks::CHECKS);
     let chosen: Vec<&Check> =
         checks.filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|part| name.contains(part))).collect();
     let mut failed = Vec::new();

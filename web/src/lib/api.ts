@@ -25,7 +25,7 @@ export async function call<T>(method: string, path: string, body?: unknown, head
       body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch {
-    throw new Failure(0, 'offline', OFFLINE, 'Is `trimtab serve` still running? What you typed is kept.');
+    throw new Failure(0, 'offline', OFFLINE, 'Is `trimtab serve` still running? Your text is kept.');
   }
   const text = await response.text();
   let value: unknown = null;

@@ -152,8 +152,15 @@ test('what was repaired is ticked, because nobody could have left it out', () =>
 });
 
 test('an operation is readable', () => {
-  expect(inWords({ op: 'create', title: 'Milk', scheduledFor: '2026-11-16', priority: 'high' }, new Map(), '2026-11-15')).toBe('Create Milk (for Mon, Nov 16, priority high)');
-  expect(inWords({ op: 'complete', id: 4 }, new Map([[4, 'Call Ann']]), '2026-11-15')).toBe('Complete Call Ann');
+  const titles = new Map([[4, 'Call Ann']]);
+  expect(inWords({ op: 'create', title: 'Milk', scheduledFor: '2026-11-16', priority: 'high' }, titles)).toBe('Create “Milk” (when: Mon, Nov 16, 2026; priority: high)');
+  expect(inWords({ op: 'complete', id: 4 }, titles)).toBe('Complete “Call Ann”');
+  expect(inWords({ op: 'complete', id: 4, completed: false }, titles)).toBe('Reopen “Call Ann”');
+  expect(inWords({ op: 'update', id: 4, title: 'Call Bob' }, titles)).toBe('Update “Call Ann” (title: Call Bob)');
+  expect(inWords({ op: 'bulk_update', where: { priority: 'high', scheduled_range: { from: '2026-11-16', to: '2026-11-17' } }, set: { tags: ['soon'] } }, titles)).toBe(
+    'Update tasks with priority: high; when: Mon, Nov 16, 2026 to Tue, Nov 17, 2026 (tags: soon)',
+  );
+  expect(inWords({ op: 'bulk_delete', where: { ids: [1, 2] } }, titles)).toBe('Delete tasks with #1 and #2');
 });
 
 test('operations that were not applied come with a reason', () => {

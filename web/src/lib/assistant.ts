@@ -1,7 +1,8 @@
 // The assistant over the tasks: a stream of events, and a plain request where the stream fails.
 
 import { post } from './api';
-import { day } from './format';
+import { day, list } from './format';
+import { action, given } from './taskPreview';
 
 export interface Operation {
   op: string;
@@ -150,18 +151,24 @@ export function failed(results: OperationOutcome[]): Annotated[] {
   return results.filter((one) => !one.ok).map(({ op, error }) => ({ op, errors: [reasons[error ?? ''] ?? error ?? 'It was not applied.'] }));
 }
 
+/** The tasks that an operation is about, by what they have in common. */
+function condition(where: Record<string, unknown>): string {
+  const parts = Object.entries(where).map(([name, to]) => {
+    if (name === 'ids' && Array.isArray(to)) return list(to.map((id) => `#${id}`));
+    const { from, to: until } = (name === 'scheduled_range' ? to : {}) as { from?: string; to?: string };
+    return from || until ? `when: ${day(from ?? '…', '')} to ${day(until ?? '…', '')}` : given({ [name]: to }).trim().slice(1, -1);
+  });
+  return parts.join('; ');
+}
+
 /** An operation in a line. */
-export function inWords(op: Operation, titles: Map<number, string>, today: string): string {
-  const name = op.title ?? (op.id !== undefined ? (titles.get(op.id) ?? `#${op.id}`) : '');
-  const when = (date: unknown) => day(String(date), today);
-  const more = [
-    op['scheduledFor'] !== undefined && op.op !== 'complete_occurrence' ? (op['scheduledFor'] ? `for ${when(op['scheduledFor'])}` : 'unscheduled') : '',
-    op['timeOfDay'] ? `at ${op['timeOfDay']}` : '',
-    op['priority'] ? `priority ${op['priority']}` : '',
-    op['occurrenceDate'] ? `on ${when(op['occurrenceDate'])}` : '',
-  ].filter(Boolean);
-  const verb = op.op.replaceAll('_', ' ');
-  const where = op['where'] ? ` where ${JSON.stringify(op['where'])}` : '';
-  const set = op['set'] ? ` to ${JSON.stringify(op['set'])}` : '';
-  return `${verb[0]?.toUpperCase()}${verb.slice(1)} ${name}${more.length ? ` (${more.join(', ')})` : ''}${where}${set}`.trim();
+export function inWords(op: Operation, titles: Map<number, string>): string {
+  const { op: _, id, title, completed: __, where, set, ...fields } = op;
+  // An update can change the title, too.
+  const isNamed = id !== undefined;
+  const known = isNamed ? titles.get(id) : title;
+  const name = known ? `“${known}”` : isNamed ? `#${id}` : '';
+  const changed = { ...(isNamed && title !== undefined && title !== known ? { title } : {}), ...fields, ...((set ?? {}) as Record<string, unknown>) };
+  const which = where ? condition(where as Record<string, unknown>) : '';
+  return [action(op), name, which && `with ${which}`, given(changed).trim()].filter(Boolean).join(' ');
 }

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { newlyWaiting, notify, notifies, setNotify, windowTitle } from './attention';
-import { statesOf } from './sessions.svelte';
+import { statesOf, withOpen } from './sessions.svelte';
 
 test('the title counts the sessions that wait', () => {
   expect(windowTitle('Fix a test', 0)).toBe('Fix a test · Trimtab');
@@ -62,4 +62,12 @@ test('nobody is notified of what they are looking at', async () => {
   look.mockReturnValue('hidden');
   notify('s1', 'Fix a test', () => undefined);
   expect(shown).toEqual(['Fix a test']);
+});
+
+test('the open session knows its state before the list does', () => {
+  const listed = { a: 'needs_user', b: 'running', c: 'interrupted' };
+  expect(withOpen(listed, null)).toBe(listed);
+  expect(withOpen(listed, { id: 'a', state: 'idle' })).toEqual({ b: 'running', c: 'interrupted' });
+  expect(withOpen(listed, { id: 'c', state: 'idle' })).toEqual(listed);
+  expect(withOpen(listed, { id: 'd', state: 'needs_user' })).toEqual({ ...listed, d: 'needs_user' });
 });

@@ -59,9 +59,10 @@ export function choices(items: string[]): string {
   return joined(items, 'or');
 }
 
-/** `3s ago`, `5m ago`, `2h ago`, `4d ago`. */
+/** `just now`, `3s ago`, `5m ago`, `2h ago`, `4d ago`. */
 export function age(time: string, now: number): string {
   const passed = Math.max(0, Math.floor((now - Date.parse(time)) / 1000));
+  if (passed === 0) return 'just now';
   if (passed < 60) return `${passed}s ago`;
   if (passed < 3600) return `${Math.floor(passed / 60)}m ago`;
   if (passed < 172_800) return `${Math.floor(passed / 3600)}h ago`;

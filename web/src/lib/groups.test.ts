@@ -10,7 +10,7 @@ test('what needs an answer comes first, then the days, each once and in order', 
   const rows = [row('a', 1), row('b', 2), row('c', 20), row('d', 30), row('e', 24 * 5), row('f', 24 * 20), row('g', 24 * 90)];
   const groups = grouped(rows, { b: 'needs_user', d: 'running' }, now);
   expect(groups.map((group) => [group.name, group.rows.map((one) => one.id)])).toEqual([
-    ['Needs you', ['b']],
+    ['Waiting for you', ['b']],
     ['Today', ['a']],
     ['Yesterday', ['c', 'd']],
     ['Last 7 days', ['e']],

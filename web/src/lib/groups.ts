@@ -25,9 +25,9 @@ function dayName(row: SessionRow, now: number): string {
 
 /** Keeps the order of the rows within each group. */
 export function grouped(rows: SessionRow[], states: Record<string, string>, now: number): SessionGroup[] {
-  const groups = new Map<string, SessionRow[]>([['Needs you', []]]);
+  const groups = new Map<string, SessionRow[]>([['Waiting for you', []]]);
   for (const row of rows) {
-    const name = states[row.id] === 'needs_user' ? 'Needs you' : dayName(row, now);
+    const name = states[row.id] === 'needs_user' ? 'Waiting for you' : dayName(row, now);
     groups.set(name, [...(groups.get(name) ?? []), row]);
   }
   return [...groups].filter(([, rows]) => rows.length > 0).map(([name, rows]) => ({ name, rows }));

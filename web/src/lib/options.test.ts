@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
-import { handOver, inMessage, keepOptions, keptOptions, NEW, typedOption } from './options';
+import { handOver, inMessage, keepOptions, keptOptions, NEW, within } from './options';
+import { typedOption } from './commands';
 
 beforeEach(() => localStorage.clear());
 
@@ -24,6 +25,15 @@ test('a new session takes the options along, and the next one starts in the usua
   expect(keptOptions(NEW)).toEqual({ mode: 'auto', model: 'a/b', effort: 'low' });
 });
 
+test('the level of a new session goes with its first message, and is not taken along', () => {
+  keepOptions(NEW, { mode: 'auto', model: '', effort: 'auto', autonomy: 'trusting' });
+  expect(inMessage(keptOptions(NEW))).toEqual({ mode: 'auto', autonomy: 'trusting' });
+  handOver('s1');
+  expect(keptOptions('s1').autonomy).toBeUndefined();
+  expect(keptOptions(NEW).autonomy).toBeUndefined();
+  expect([within('trusting', 'careful'), within('careful', 'trusting'), within('trusting')]).toEqual(['careful', 'careful', 'trusting']);
+});
+
 test('a message says only what was chosen', () => {
   expect(inMessage({ mode: 'auto', model: '', effort: 'auto' })).toEqual({ mode: 'auto' });
   expect(inMessage({ mode: 'chat', model: 'a/b', effort: 'max' })).toEqual({ mode: 'chat', model: 'a/b', effort: 'max' });
@@ -36,6 +46,8 @@ test('commands set an option, say why they cannot, or are none', () => {
   expect(typedOption('/model anthropic/claude')).toEqual({ model: 'anthropic/claude' });
   expect(typedOption('/model')).toEqual({ model: '' });
   expect(typedOption('/model claude')).toMatch(/PROVIDER/);
+  expect(typedOption('/autonomy careful')).toEqual({ autonomy: 'careful' });
+  expect(typedOption('/autonomy yolo')).toMatch(/Expected careful, standard, trusting/);
   expect(typedOption('/effortless')).toBeNull();
   expect(typedOption('please /effort high')).toBeNull();
 });

@@ -9,6 +9,12 @@ export function around(line: string): [string, string] {
   return [before, after];
 }
 
+/** What a permission was asked for: the command or the page after the question, otherwise the question without its mark. */
+export function subject(title: string): string {
+  const [question = '', ...rest] = title.split('? ');
+  return rest.join('? ').trim() || question.replace(/\?$/, '');
+}
+
 /** Where a command would run, around its folder. */
 export function place(sandbox = 'workspace', terminal = false): [string, string] {
   const known: Record<string, string> = { workspace: lines.workspace, 'read-only': lines.readOnly, off: lines.off };

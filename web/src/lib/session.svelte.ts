@@ -91,12 +91,21 @@ export class Session {
     return done;
   }
 
-  /** Sends a message of the session again, in a copy that ends before it. Gives the copy. */
-  async resend(turn: Turn, text: string, options: object): Promise<string | null> {
+  /** The files that changed since before a message, or why they cannot be restored. */
+  async filesSince(turn: Turn): Promise<{ paths: string[]; blocked: string | null }> {
+    const plan = await post<Given<'RewindResult'>>(`${this.path}/rewind-to`, { before: turn.seq, preview: true });
+    return { paths: plan.files.map((file) => file.path), blocked: plan.refused ?? null };
+  }
+
+  /** Sends a message of the session again, in a copy that ends before it, with the files as they were. Gives the copy. */
+  async resend(turn: Turn, text: string, options: object, withFiles = false): Promise<string | null> {
     let copy: string | null = null;
     await this.try(async () => {
       const images = await Promise.all(turn.images.map(async ({ ref, mediaType }) => ({ mediaType, data: await stored(ref) })));
-      const made = await post<Given<'Forked'>>(`${this.path}/fork`, { at: turn.seq - 1 }, { 'idempotency-key': newKey() });
+      const made = withFiles
+        ? await post<Given<'RewindResult'>>(`${this.path}/rewind-to`, { before: turn.seq })
+        : await post<Given<'Forked'>>(`${this.path}/fork`, { at: turn.seq - 1 }, { 'idempotency-key': newKey() });
+      if ('refused' in made && made.refused) throw new Error(made.refused);
       await post(`/sessions/${encodeURIComponent(made.session)}/messages`, { text, ...options, literal: true, ...(images.length ? { images } : {}) }, { 'idempotency-key': newKey() });
       copy = made.session;
     });

@@ -16,9 +16,20 @@ export function statesOf(jobs: { session: string; state: string }[], asking: { s
   return states;
 }
 
+/** The same, with what the open session knows of itself, because the list is older. */
+export function withOpen(states: Record<string, string>, open: { id: string; state: 'needs_user' | 'running' | 'idle' } | null): Record<string, string> {
+  if (!open) return states;
+  const { [open.id]: listed, ...others } = states;
+  if (open.state !== 'idle') return { ...others, [open.id]: open.state };
+  return listed === undefined || listed === 'needs_user' || listed === 'running' ? others : states;
+}
+
 class SessionList {
   rows = $state.raw<SessionRow[]>([]);
-  states = $state.raw<Record<string, string>>({});
+  private listed = $state.raw<Record<string, string>>({});
+  /** The session that the page shows. */
+  open = $state.raw<{ id: string; state: 'needs_user' | 'running' | 'idle' } | null>(null);
+  readonly states = $derived(withOpen(this.listed, this.open));
   loaded = $state(false);
   trouble = $state('');
   /** The sessions that wait for the person. */
@@ -37,7 +48,7 @@ class SessionList {
       if (!isNews()) return;
       // The task assistant works in no folder. Its conversation is shown with the tasks.
       this.rows = found.sessions.filter((row) => row.folder !== '');
-      this.states = statesOf(jobs, checkpoints);
+      this.listed = statesOf(jobs, checkpoints);
       this.trouble = '';
     } catch (error) {
       if (!isNews()) return;

@@ -3,11 +3,9 @@ import { autonomy, bare, inFile } from './settings';
 
 const settings = (values: Record<string, string>) => Object.entries(values).map(([setting, value]) => ({ setting, value, origin: 'default', variable: '' }));
 
-test('the autonomy is that of edits and commands, and one switch is above both', () => {
-  expect(autonomy(settings({ 'apply.auto': 'true', 'apply.files': '"auto"', 'apply.commands': '"ask"' }))).toBe('Asks before commands that can write');
-  expect(autonomy(settings({ 'apply.auto': 'true', 'apply.files': '"ask"', 'apply.commands': '"auto"' }))).toBe('Asks before edits');
-  expect(autonomy(settings({ 'apply.auto': 'true', 'apply.files': '"auto"', 'apply.commands': '"auto"' }))).toBe('Rarely asks');
-  expect(autonomy(settings({ 'apply.auto': 'false', 'apply.files': '"auto"', 'apply.commands': '"auto"' }))).toBe('Asks before all edits and commands');
+test('the autonomy is the level of the settings', () => {
+  expect(autonomy(settings({ autonomy: '"careful"' }))).toBe('careful');
+  expect(autonomy(settings({}))).toBe('standard');
 });
 
 test('a value loses only the quotes around it', () => {

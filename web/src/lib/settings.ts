@@ -1,5 +1,6 @@
 // What the settings mean for the person.
 
+import { levelNamed, type Autonomy } from './options';
 import type { Given } from './wire';
 
 type Setting = Given<'Setting'>;
@@ -9,18 +10,12 @@ export const bare = (value: string): string => value.replace(/^"(.*)"$/, '$1');
 
 const valueOf = (settings: Setting[], name: string): string => bare(settings.find((one) => one.setting === name)?.value ?? '');
 
-/** What Trimtab asks before it does, in a few words. */
-export function autonomy(settings: Setting[]): string {
-  const all = valueOf(settings, 'apply.auto') === 'false';
-  const [files, commands] = [all || valueOf(settings, 'apply.files') === 'ask', all || valueOf(settings, 'apply.commands') === 'ask'];
-  if (files && commands) return 'Asks before all edits and commands';
-  if (files) return 'Asks before edits';
-  return commands ? 'Asks before commands that can write' : 'Rarely asks';
-}
+/** The level that sessions begin with. */
+export const autonomy = (settings: Setting[]): Autonomy => levelNamed(valueOf(settings, 'autonomy')) ?? 'standard';
 
 /** The switches that most people look for, by what they decide. */
 export const SWITCHES: [string, string[]][] = [
-  ['Permissions', ['apply.auto', 'apply.files', 'apply.commands', 'commands.sandbox']],
+  ['Permissions', ['autonomy', 'apply.auto', 'apply.files', 'apply.commands', 'commands.sandbox']],
   ['Copilot', ['copilot.flow', 'copilot.approval_mode', 'copilot.pace', 'copilot.auto_continue', 'copilot.synthesis', 'copilot.intelligent_routing']],
   ['Model', ['model', 'models.fast', 'effort', 'limits.budget_usd']],
 ];

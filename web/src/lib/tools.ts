@@ -1,7 +1,7 @@
 // What a tool does, in a line for people.
 
 import { plural, shorten } from './format';
-import { lines } from './permission';
+import { around, lines } from './permission';
 import { visible } from './visible';
 
 /** What a model gave a tool, whatever it is. */
@@ -20,9 +20,12 @@ const says: Record<string, (input: Record<string, unknown>) => string> = {
   delete_file: (input) => `Delete ${input['path']}`,
   move_file: (input) => `Move ${input['from']} to ${input['to']}`,
   run_command: (input) => `Run ${visible(String(input['command']), 'command')}`,
+  read_output: (input) => `Read the output of ${visible(String(input['id']), 'line')}`,
+  stop_command: (input) => `Stop ${visible(String(input['id']), 'line')}`,
   fetch_url: (input) => `Fetch ${input['url']}`,
   web_search: (input) => `Search the web for “${input['query']}”`,
   read_ref: () => 'Read a stored text',
+  use_skill: (input) => `Load the skill ${input['name']}`,
   find_tool: (input) => `Find tools for “${input['query']}”`,
   set_steps: () => 'Update the steps',
   ask_user: () => 'Ask you',
@@ -41,6 +44,7 @@ const looks: Record<string, (count: number) => string> = {
   fetch_url: (count) => `fetched ${plural(count, 'page')}`,
   web_search: (count) => `searched the web ${times(count)}`,
   read_ref: (count) => `read ${plural(count, 'stored text')}`,
+  use_skill: (count) => `loaded ${plural(count, 'skill')}`,
 };
 const times = (count: number) => (count === 1 ? 'once' : `${count} times`);
 export const isLook = (name: string) => name in looks;
@@ -53,12 +57,22 @@ export function together(names: string[]): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
+/** The rule that a result names, if a rule of the person has refused the call. */
+function forbiddingRule(result: string): string | undefined {
+  const [before, after] = around(lines.forbidden);
+  const start = [before, lines.forbiddenBefore].find((start) => result.startsWith(start));
+  if (start === undefined) return undefined;
+  const rest = result.slice(start.length);
+  const end = rest.lastIndexOf(after);
+  return end < 0 ? rest : rest.slice(0, end);
+}
+
 /** A tool's result as a person reads it: what is written for the model stays with it. `results.json` has rows. */
 export function resultForPerson(preview: string): string {
   if (preview.startsWith('[Request interrupted by user for tool use]')) return 'You stopped it.';
-  const rule = /^(?:Blocked by the user's rule|The user has forbidden this once and for all) \((.*)\)\. Do not try it again\./s.exec(preview);
-  if (rule) return `Blocked by your rule: ${rule[1]}`;
-  if (preview.startsWith('This is plan mode: nothing is changed or run.')) return 'Plan mode: nothing is changed or run.';
+  const rule = forbiddingRule(preview);
+  if (rule !== undefined) return `Blocked by your rule: ${rule}`;
+  if (preview.startsWith(lines.planMode)) return 'Plan mode: nothing is changed or run.';
   if (preview.startsWith(lines.denied)) return `You denied it.${preview.slice(lines.denied.length).replace('They say:', 'You said:')}`;
   return preview.replace(/\n?\[Full result saved as ref:[^\]]*\]\s*$/, '');
 }

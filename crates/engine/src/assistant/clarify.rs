@@ -14,7 +14,7 @@ use crate::transition::Transition;
 pub(super) const DEFAULT_QUESTION: OwnWords = OwnWords::AsksWhich;
 /// Options that are listed in a question's text.
 const INLINE: usize = 5;
-/// Options beyond those that are shown at first.
+/// More options, not shown at first.
 const MORE: usize = 20;
 /// The question with what is offered, and what more there would be.
 pub(super) fn question(

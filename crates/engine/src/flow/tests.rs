@@ -48,7 +48,7 @@ fn asking(questions: &[&str]) -> Option<Analysis> {
 fn settings(copilot: Copilot) -> RunSettings {
     RunSettings {
         models: ModelSettings { model: "m/n".into(), ..ModelSettings::default() },
-        trusted: true,
+        trust: trimtab_vocab::FolderTrust::WHOLE,
         copilot,
         ..RunSettings::default()
     }

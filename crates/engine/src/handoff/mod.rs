@@ -186,6 +186,10 @@ pub(crate) fn hand_off(step: &mut Transition<'_>, request: Option<&RequestId>) {
         raised_usd,
     };
     facts.push(inherited.into());
+    // What the user chose for this work counts for the rest of it.
+    if let Some(level) = step.session.autonomy() {
+        facts.push(SessionFact::Autonomy { level, by: "engine".into(), surface: None }.into());
+    }
     step.spawn_child(Child { id: child.clone(), folder, facts, files: files.into_iter().collect() });
     step.emit(request, SessionFact::Handoff { child, change_sets, prefill });
 }

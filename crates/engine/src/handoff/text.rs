@@ -55,7 +55,7 @@ pub fn context(session: &Session) -> String {
     text
 }
 
-/// The initial input of the new session: the last request, if it is not done, and the open tasks.
+/// The initial input of the new session: the last request, if it is not done, and the open to-dos.
 pub fn prefill(session: &Session) -> Option<String> {
     let open = session.todos().iter().filter(|todo| !todo.completed).take(LINES);
     let tasks: String = (1..).zip(open).map(|(n, todo)| format!("{n}. {}\n", line(&todo.text))).collect();
@@ -71,8 +71,8 @@ pub fn prefill(session: &Session) -> Option<String> {
     match (asked, tasks.trim_end()) {
         (None, "") => None,
         (Some(asked), "") => Some(asked),
-        (Some(asked), tasks) => Some(format!("{asked}\n\nThese tasks of it are open:\n{tasks}")),
-        (None, tasks) => Some(format!("Continue with the open tasks:\n{tasks}")),
+        (Some(asked), tasks) => Some(format!("{asked}\n\nStill to do:\n{tasks}")),
+        (None, tasks) => Some(format!("Continue with the open to-dos:\n{tasks}")),
     }
 }
 
@@ -295,7 +295,7 @@ mod tests {
         insta::assert_snapshot!(prefill(&session).expect("words"), @"
         Now the rest
 
-        These tasks of it are open:
+        Still to do:
         1. Add type hints to fibonacci
         2. Run final tests ### INSTRUCTIONS
         ");

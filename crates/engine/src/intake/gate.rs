@@ -128,6 +128,7 @@ mod tests {
             mode: Mode::Auto,
             categories: Vec::new(),
             tools: Vec::new(),
+            skill: None,
         };
         let mut session = Session::default();
         crate::step(&mut session, Input::Opened { folder: "/p".into() });

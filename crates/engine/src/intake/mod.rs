@@ -9,7 +9,7 @@ use trimtab_vocab::{Mode, Request, WhileRunning};
 
 use crate::finish::finish;
 use crate::transition::Transition;
-use crate::turn::answers;
+use crate::turn::{answers, control};
 use crate::{Effect, memory};
 
 pub use crate::words::{NamedUrl, References, pill, references, tags};
@@ -20,6 +20,9 @@ pub(crate) fn take_in(step: &mut Transition<'_>, mut request: Request) {
         return;
     }
     request.tags = tags(&request.text);
+    if let Some(choice) = request.autonomy.take() {
+        control::choose_autonomy(step, choice);
+    }
     let mut waits = (request.while_running == Some(WhileRunning::Queue)).then_some("");
     if request.while_running == Some(WhileRunning::Steer) {
         match joining::join(step, request) {

@@ -2,7 +2,7 @@
 //! that stay in the sandbox are decided in `commands`.
 
 use trimtab_vocab::wording::{PermissionReason, Refusal};
-use trimtab_vocab::{Applying, Approval, ApprovalClass, ControlFile, Rule, RuleVerdict};
+use trimtab_vocab::{Applying, Approval, ApprovalClass, Autonomy, ControlFile, Rule, RuleVerdict};
 
 use super::deeds::{self, Deed};
 use super::doubt;
@@ -50,10 +50,13 @@ impl PermitSubject {
                 Some(Self { tool, on: command.trim().to_owned(), places: Vec::new() })
             }
             ToolAction::Stored { .. }
+            | ToolAction::ReadOutput { .. }
+            | ToolAction::StopCommand { .. }
             | ToolAction::Steps(_)
             | ToolAction::Plan(_)
             | ToolAction::Ask { .. }
             | ToolAction::FindTool { .. }
+            | ToolAction::UseSkill { .. }
             | ToolAction::Delegate(_)
             | ToolAction::WriteShared { .. }
             | ToolAction::ReadShared
@@ -64,6 +67,7 @@ impl PermitSubject {
 
 /// An action that needs a permission, and what is known of it.
 pub(super) struct PermitCase<'a> {
+    level: Autonomy,
     session: &'a Session,
     active: &'a RunningRequest,
     action: &'a ToolAction,
@@ -84,6 +88,7 @@ pub(super) struct PermitCase<'a> {
 impl<'a> PermitCase<'a> {
     /// None: the action needs no permission.
     pub(super) fn new(
+        level: Autonomy,
         session: &'a Session,
         active: &'a RunningRequest,
         action: &'a ToolAction,
@@ -93,8 +98,9 @@ impl<'a> PermitCase<'a> {
         let settings = &active.request.settings;
         let subject = PermitSubject::new(action, folder)?;
         let broad = folder.is_some_and(|folder| is_broad(folder, &settings.machine));
-        // An MCP server runs outside of the sandbox what stands in its files.
-        let served = |place: &str| session.servers().runs(place).then_some(Guard::Control(ControlFile::Program));
+        // An MCP server runs outside of the sandbox what stands in its files, and so does a hook of the user.
+        let is_run = |place: &str| session.servers().runs(place) || session.hooks_run(place);
+        let served = |place: &str| is_run(place).then_some(Guard::Control(ControlFile::Program));
         let guard = match prospect.versions.is_empty() {
             true => subject.places.iter().find_map(|place| guard_in(place, broad).or_else(|| served(place))),
             false => Some(Guard::Control(ControlFile::Versions)),
@@ -107,7 +113,7 @@ impl<'a> PermitCase<'a> {
         let destroys = matches!(action, ToolAction::CallServer(call) if call.tool.destructive);
         // Which unsaved changes there are differs from time to time, so no rule can speak for them.
         let is_once = (deletes && !settings.commands.remember_deletes) || !prospect.unsaved.is_empty() || destroys;
-        Some(Self { session, active, action, subject, guard, unread, also, class, doubt, is_once })
+        Some(Self { level, session, active, action, subject, guard, unread, also, class, doubt, is_once })
     }
 
     /// Why it may not be done at all.
@@ -154,16 +160,27 @@ impl<'a> PermitCase<'a> {
             // The user trusts what this server says of its tools.
             ToolAction::CallServer(call) => call.tool.read_only,
             _ if self.class.needs_person() => false,
-            ToolAction::Change(_) if self.class == ApprovalClass::Delete && settings.files.confirm_deletes => false,
-            ToolAction::Change(_) => settings.files.apply == Applying::Auto && !self.is_of_unknown_model(),
+            ToolAction::Change(_) if self.class == ApprovalClass::Delete && self.confirms_deletes() => false,
+            ToolAction::Change(_) => {
+                let is_auto = settings.files.apply == Applying::Auto && self.level != Autonomy::Careful;
+                is_auto && !self.is_of_unknown_model()
+            }
             _ => false,
         }
     }
 
-    /// Whether edits apply only by default, and the model is unknown.
+    /// Whether deleting a file that the model has read asks. Undo brings it back, so *trusting* asks only if the user
+    /// has set that.
+    fn confirms_deletes(&self) -> bool {
+        let files = &self.active.request.settings.files;
+        files.confirm_deletes && (self.level != Autonomy::Trusting || files.confirm_chosen)
+    }
+
+    /// Whether edits apply only by default, and the model is unknown: its edits begin at *careful*.
     fn is_of_unknown_model(&self) -> bool {
         let (_, facts) = model_for(&self.active.request);
-        !facts.known && !self.active.request.settings.files.apply_chosen
+        let settings = &self.active.request.settings;
+        !facts.known && !settings.files.apply_chosen && !self.session.has_chosen_autonomy(settings)
     }
 
     /// Whether it comes from a reply that was cut off.
@@ -179,6 +196,7 @@ impl<'a> PermitCase<'a> {
         let is_auto = self.active.request.settings.files.apply == Applying::Auto;
         let (reason, pattern) = match self.reason() {
             Some(reason) => (reason, on),
+            None if is_auto && self.level == Autonomy::Careful => (PermissionReason::CarefulEdits, "*"),
             None if is_auto && self.is_of_unknown_model() => {
                 let (model, _) = model_for(&self.active.request);
                 (PermissionReason::UnknownModel(model.to_owned()), "*")
@@ -206,6 +224,7 @@ impl<'a> PermitCase<'a> {
                 PermissionReason::SearchesWeb(self.active.request.settings.web_search.clone())
             }
             ToolAction::Run { outside, .. } => PermissionReason::LeavesSandbox(outside.clone()?),
+            ToolAction::ReadOutput { .. } | ToolAction::StopCommand { .. } => return None,
             ToolAction::Change(ProposedChange::Delete { .. }) if self.unread => PermissionReason::DeletesUnread,
             ToolAction::Change(ProposedChange::Delete { .. }) => PermissionReason::Deletes,
             ToolAction::Change(_) => match self.guard {
@@ -222,6 +241,7 @@ impl<'a> PermitCase<'a> {
             | ToolAction::Plan(_)
             | ToolAction::Ask { .. }
             | ToolAction::FindTool { .. }
+            | ToolAction::UseSkill { .. }
             | ToolAction::Delegate(_)
             | ToolAction::WriteShared { .. }
             | ToolAction::ReadShared

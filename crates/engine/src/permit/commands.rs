@@ -2,10 +2,13 @@
 //! this.
 
 use trimtab_vocab::wording::{Notice, PermissionReason, Refusal};
-use trimtab_vocab::{Applying, Approval, ApprovalClass, CommandClass, Rule, RuleVerdict, RunSettings, Sandbox};
+use trimtab_vocab::{
+    Approval, ApprovalClass, Autonomy, CommandClass, HostPolicy, Rule, RuleVerdict, RunSettings, Sandbox,
+};
 
 use super::{Permit, Ruling, by_rule};
 use crate::proposal::command::{self, CommandDecision, CommandVerdict, Policy};
+use crate::record::{Session, applies_commands};
 
 /// The tool's name in rules about commands.
 const TOOL: &str = "run_command";
@@ -13,6 +16,8 @@ const TOOL: &str = "run_command";
 /// The context in which a command is checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CommandCase<'a> {
+    /// The level of autonomy in force.
+    pub(super) level: Autonomy,
     pub(super) settings: &'a RunSettings,
     pub(super) rules: &'a [Rule],
     pub(super) folder: Option<&'a str>,
@@ -104,16 +109,48 @@ impl CommandCase<'_> {
             return allowed(rule, permit);
         }
         if of_verdict.decision == CommandDecision::Ask {
-            return of_verdict;
+            return self.by_fence(line, of_verdict);
         }
         if self.runs_automatically(of_verdict.verdict.class) {
             return CommandRuling { permit: Some(Permit::standing(Approval::Setting)), ..of_verdict };
         }
-        let reason = match self.proposed && of_verdict.verdict.class == CommandClass::Read {
-            true => PermissionReason::OnlyProposed,
-            false => PermissionReason::ChecksNeedApproval,
+        let reason = match of_verdict.verdict.class {
+            _ if self.level == Autonomy::Careful => PermissionReason::CarefulCommands,
+            CommandClass::Read if self.proposed => PermissionReason::OnlyProposed,
+            _ => PermissionReason::ChecksNeedApproval,
         };
         CommandRuling { decision: CommandDecision::Ask, reason, rule: None, ..of_verdict }
+    }
+
+    /// What becomes of a line that no table lets run. At *trusting*, it runs in the fence of a check, which is the
+    /// promise; the tables only save questions.
+    fn by_fence(&self, line: &str, ruling: CommandRuling) -> CommandRuling {
+        if self.level != Autonomy::Trusting || !applies_commands(self.level, self.settings) {
+            return ruling;
+        }
+        match command::unheld(line, &self.guarded()) {
+            Some(reason) => CommandRuling { reason: PermissionReason::Command(reason.for_line(line)), ..ruling },
+            None => CommandRuling {
+                decision: CommandDecision::Auto,
+                reason: PermissionReason::HeldBySandbox,
+                permit: Some(Permit::standing(Approval::Setting)),
+                ..ruling
+            },
+        }
+    }
+
+    /// The policy, with every rule that asks or denies: also those that name one exact command.
+    fn guarded(&self) -> Policy {
+        let mut policy = self.policy();
+        let here = |rule: &&Rule| rule.folder.is_none() || rule.folder.as_deref() == self.rules_folder;
+        for rule in self.rules.iter().filter(|rule| rule.tool == TOOL).filter(here) {
+            match rule.verdict {
+                RuleVerdict::Allow => {}
+                RuleVerdict::Ask => policy.ask.push(rule.pattern.clone()),
+                RuleVerdict::Deny => policy.deny.push(rule.pattern.clone()),
+            }
+        }
+        policy
     }
 
     fn policy(&self) -> Policy {
@@ -152,15 +189,21 @@ impl CommandCase<'_> {
     /// Whether a known command runs without a question. A read-only one does, as other reads do; one that builds or
     /// tests does if a setting or an agreement says so.
     fn runs_automatically(&self, class: CommandClass) -> bool {
-        let by_class = class == CommandClass::Read && !self.proposed;
-        by_class || self.agreed || self.settings.commands.apply == Applying::Auto
+        let by_class = class == CommandClass::Read && !self.proposed && self.level != Autonomy::Careful;
+        by_class || self.agreed || applies_commands(self.level, self.settings)
     }
 }
 
-/// How a session in this folder treats a command of its model.
+/// How a new session in this folder treats a command of its model.
 pub fn check_command(settings: &RunSettings, rules: &[Rule], folder: &str, line: &str) -> CommandRuling {
     let here = Some(folder);
-    CommandCase { settings, rules, folder: here, rules_folder: here, agreed: false, proposed: false }.judge(line)
+    let level = Session::default().autonomy_for(settings);
+    CommandCase { level, settings, rules, folder: here, rules_folder: here, agreed: false, proposed: false }.judge(line)
+}
+
+/// What a sandboxed command of a new session in this folder may reach, beside what the user allows it once.
+pub fn check_hosts(settings: &RunSettings, rules: &[Rule], folder: &str) -> HostPolicy {
+    HostPolicy::new(settings.commands.network, rules, Some(folder))
 }
 
 /// What still asks although a new rule seems to allow it, in words for the user; none if the rule has its full

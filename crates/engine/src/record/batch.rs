@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use trimtab_vocab::checkpoint::WithheldResult;
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{CallId, ChangePart, CheckpointId, CommandClass, FileLoss, FileWrite, ImageRef, ToolCall};
 
+use super::ItemHooks;
 use crate::tools::{self, ToolAction, ToolRegistry};
 
 /// What one reply asks for.
@@ -60,18 +62,29 @@ pub struct BatchItem {
     pub held: Option<WithheldResult>,
     /// The user wants it run outside of the sandbox.
     pub outside: bool,
-    /// The user wants it run in the ordinary sandbox, after the read-only sandbox had stopped it.
-    pub widened: bool,
+    /// How the user wants it run again.
+    pub again: RunAgain,
     /// Why it did not start, or was stopped, when it was to run automatically: only an answer starts it now.
     pub blocked: Option<String>,
     /// Its class, while it runs without approval.
     pub automatic: Option<CommandClass>,
     /// What the user should know about its files before it is made.
     pub concerns: WriteConcerns,
+    /// The hooks about it.
+    pub hooks: ItemHooks,
     /// Failed tries.
     pub tries: u32,
     /// The output of a command, as the user sees it; absent: none has ended.
     pub output: Option<String>,
+}
+
+/// How the user wants a command run again.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunAgain {
+    /// The user wants it run in the ordinary sandbox, after the read-only sandbox had stopped it.
+    pub widened: bool,
+    /// The user wants it run again and lets it reach these hosts.
+    pub reaches: Option<Vec<String>>,
 }
 
 /// What the user should know about the files of a change before it is made.
@@ -112,6 +125,13 @@ pub enum Progress {
     Acting,
     /// It ended.
     Done(ToolOutcome),
+}
+
+impl Progress {
+    /// Whether the call has begun and not ended.
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(self, Self::Pending | Self::Done(_))
+    }
 }
 
 /// The result of a tool call.
@@ -157,6 +177,11 @@ impl Batch {
         let item = |(number, (tool_call, action))| BatchItem::new(CallId::tool(call, number + 1), tool_call, action);
         let items: Vec<BatchItem> = all.enumerate().map(item).collect();
         (!items.is_empty()).then_some(Self { items, ..Self::default() })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn for_test(call: &CallId, tool_call: ToolCall) -> Self {
+        Self::of_series(call, tool_call)
     }
 
     /// The current command of a series.
@@ -229,11 +254,12 @@ impl BatchItem {
             edited_from: None,
             held: None,
             outside: false,
-            widened: false,
+            again: RunAgain::default(),
             blocked: None,
             automatic: None,
             concerns: WriteConcerns::default(),
             output: None,
+            hooks: ItemHooks::default(),
             tries: 0,
         }
     }
@@ -252,7 +278,16 @@ impl BatchItem {
         self.edited_from.get_or_insert(old);
         self.given = None;
         self.blocked = None;
+        self.forget_hooks();
         true
+    }
+
+    /// Puts other arguments in its place, which are read like the first ones.
+    pub(super) fn replace_input(&mut self, input: &Value, registry: Option<&ToolRegistry>) {
+        let call = Arc::make_mut(&mut self.call);
+        call.input = input.clone();
+        self.action = registry.unwrap_or(tools::registry()).read(call).map(Arc::new);
+        self.forget_preparation();
     }
 
     /// It is prepared again, and nothing is decided about it.
@@ -268,6 +303,11 @@ impl BatchItem {
         }
     }
 
+    /// Whether it starts a command that continues in the background.
+    pub(crate) fn starts_in_background(&self) -> bool {
+        matches!(self.action.as_deref(), Ok(ToolAction::Run { background: Some(_), .. }))
+    }
+
     /// The tool of a server that it calls, as people see it, if it calls one.
     pub(crate) fn server_call(&self) -> Option<String> {
         match self.action.as_deref() {
@@ -278,7 +318,7 @@ impl BatchItem {
 
     /// Whether it has begun and not ended.
     pub(crate) fn is_open(&self) -> bool {
-        !matches!(self.progress, Progress::Pending | Progress::Done(_))
+        self.progress.is_open()
     }
 
     /// Its result, once it ended.

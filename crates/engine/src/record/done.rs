@@ -75,6 +75,8 @@ impl Session {
                 let is_git = command.split(|c: char| !c.is_alphanumeric()).any(|word| word == "git");
                 done.acted |= is_git && *automatic != Some(CommandClass::Read);
             }
+            Fact::Command(CommandFact::Background { .. }) => done.acted = true,
+            Fact::Command(CommandFact::Finished { background: Some(_), .. }) => {}
             Fact::Command(CommandFact::Finished { command, exit_code, unobserved, .. }) => {
                 done.acted |= unobserved.is_some();
                 done.run(command, *exit_code);

@@ -169,7 +169,7 @@ impl Session {
         if !fact.accepted {
             return;
         }
-        self.implementing = true;
+        self.conversation.implementing = true;
         if let Some(active) = &mut self.active {
             active.flow.state = FlowState::Compiling;
             let message = carried(fact.message.as_deref(), || Some(legacy::COMPILE.to_owned()));
@@ -223,7 +223,7 @@ impl Session {
             return self.start_over(&answered.request, message);
         }
         if matches!(answered.ask, Ask::Understanding { .. }) && choice == choice::TALK {
-            self.implementing = false;
+            self.conversation.implementing = false;
         }
         if self.fold_task_answer(answered, given) {
             return;
@@ -354,7 +354,7 @@ impl Session {
 
     /// Whether the session went over from talk to work.
     pub fn is_implementing(&self) -> bool {
-        self.implementing
+        self.conversation.implementing
     }
 }
 

@@ -82,7 +82,7 @@ impl Lineage {
             SessionFact::Extended { .. } => self.extensions += 1,
             SessionFact::Dismissed {} => self.is_dismissed = true,
             SessionFact::Worker { .. } => self.role = WorkerRole::of(fact),
-            SessionFact::Titled { .. } | SessionFact::Refused { .. } => {}
+            SessionFact::Titled { .. } | SessionFact::Autonomy { .. } | SessionFact::Refused { .. } => {}
         }
     }
 }

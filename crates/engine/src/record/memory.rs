@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use trimtab_vocab::event::{
     AnswerFact, BugFact, CommandFact, ContextFact, ModelFact, ReplyFact, RequestFact, SessionFact, ToolFact,
 };
-use trimtab_vocab::{Fact, RequestId};
+use trimtab_vocab::{BackgroundEnd, BackgroundEndReason, Fact, RequestId};
 
 /// Pairs of words that are kept.
 const PAIRS: usize = 3;
@@ -94,8 +94,8 @@ impl Memory {
             (Fact::Bug(BugFact { kind, message, .. }), _) => {
                 push(&mut self.troubles, (kind.clone(), cut(message, TROUBLE)), TROUBLES);
             }
-            (Fact::Command(CommandFact::Finished { command, exit_code, timed_out, preview, .. }), _)
-                if *timed_out || *exit_code != Some(0) =>
+            (Fact::Command(CommandFact::Finished { command, exit_code, timed_out, preview, background, .. }), _)
+                if (*timed_out || *exit_code != Some(0)) && !is_stopped(background.as_ref()) =>
             {
                 let why = failure(*exit_code, *timed_out, preview);
                 push(&mut self.failed_commands, (cut(command, TROUBLE), cut(&why, TROUBLE)), TROUBLES);
@@ -110,6 +110,11 @@ impl Memory {
             pair.answer = Some(cut(words, WORDS));
         }
     }
+}
+
+/// Whether it was a background command that did not end on its own.
+fn is_stopped(background: Option<&BackgroundEnd>) -> bool {
+    background.is_some_and(|ended| ended.why != BackgroundEndReason::Exited)
 }
 
 /// Why a command failed, in a line: the last that it said, which is where programs say it.

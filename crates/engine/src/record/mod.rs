@@ -1,11 +1,14 @@
 //! The state of a session. It changes only through [`Session::fold`], in `fold/`.
 
 mod assist;
+mod autonomy;
+mod background;
 mod batch;
 mod done;
 pub(crate) mod excerpt;
 mod flow;
 mod fold;
+mod hooks;
 mod legacy;
 mod lineage;
 mod memory;
@@ -16,6 +19,7 @@ pub(crate) mod rounds;
 mod running;
 pub(crate) mod series;
 mod servers;
+mod skills;
 mod subtasks;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -24,17 +28,21 @@ use std::sync::Arc;
 use trimtab_vocab::checkpoint::{Ask, Choice};
 use trimtab_vocab::event::{CheckpointKind, OfferedTools, PromptNote, Undo};
 use trimtab_vocab::{
-    AnswerProtocol, CallId, ChangeSetId, CheckpointId, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message,
-    OnConflict, Part, RefKey, Remembered, Request, RequestId, Role, Rule, RunSettings, SessionId, Todo, Usage,
-    WorkerQuestion, sensitive_paths,
+    AnswerProtocol, Autonomy, CallId, ChangeSetId, CheckpointId, FileWrite, GeneratedImage, ImageId, Lists,
+    MergedWrite, Message, OnConflict, Part, RefKey, Remembered, Request, RequestId, Role, Rule, RunSettings, SessionId,
+    Todo, Usage, WorkerQuestion, sensitive_paths,
 };
 
 pub(crate) use assist::is_same_question;
 pub use assist::{Assist, AssistState, OpenProposal, TaskMemory};
+pub(crate) use autonomy::applies_commands;
+pub use background::{BackgroundCommand, EndedBackground};
 pub use batch::{Batch, BatchItem, HunkSelection, Progress, ToolOutcome, UserDecision, WriteConcerns};
 pub use done::DoneState;
 pub(crate) use flow::completed;
 pub use flow::{Flow, FlowState, PlanApproval};
+pub(crate) use hooks::ObjectionKind;
+pub use hooks::{HeldOutcome, HookGate, HookObjection, ItemHooks, OpenHook, RequestHooks, SessionHooks};
 pub use lineage::Lineage;
 pub use memory::{Memory, RememberedExchange};
 pub(crate) use offer::{model_for, offer};
@@ -45,6 +53,7 @@ pub use running::{
     CallState, Compressing, CompressionState, Phase, RunningRequest, SteeringState, ToolHistory, TrustState,
 };
 pub use servers::SessionServers;
+pub use skills::{LoadedSkill, SessionSkills, SkillTools};
 pub use subtasks::{MergeResolution, SubtaskRun, SubtaskState, WorkerRole};
 pub use trimtab_vocab::checkpoint::WithheldResult;
 
@@ -70,14 +79,21 @@ pub struct Session {
     permissions: SessionPermissions,
     context: SessionContext,
     models: ModelOffer,
-    servers: SessionServers,
+    extensions: SessionExtensions,
     todos: Vec<Todo>,
     changes: ChangeHistory,
-    /// It went over from talk to work.
-    implementing: bool,
     task_memory: TaskMemory,
     /// Pictures that were made, in the order of their places.
     gallery: Vec<SessionPicture>,
+    background: Vec<BackgroundCommand>,
+}
+
+/// What extensions bring into a session.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct SessionExtensions {
+    servers: SessionServers,
+    skills: SessionSkills,
+    hooks: SessionHooks,
 }
 
 /// The conversation, and how large it is.
@@ -99,6 +115,8 @@ struct ConversationState {
     summed_up_at: Option<u64>,
     /// How many messages of the conversation the last turn was sent. Providers may have them cached.
     sent: usize,
+    /// It went over from talk to work.
+    implementing: bool,
 }
 
 /// Requests beside the running one.
@@ -124,6 +142,8 @@ struct Spending {
 #[derive(Debug, Clone, Default, PartialEq)]
 struct SessionPermissions {
     rules: Vec<Rule>,
+    /// The level of autonomy that was chosen in the session.
+    autonomy: Option<Autonomy>,
     /// How often the user has allowed each thing that a rule could allow.
     allowed: BTreeMap<String, u32>,
 }
@@ -139,6 +159,8 @@ struct SessionContext {
     marks: BTreeMap<String, String>,
     /// What the folder's own instructions say.
     instructions: Option<String>,
+    /// Instructions further down in the folder, by path: the hash, and what they say if they are used.
+    nested: BTreeMap<String, (String, Option<String>)>,
 }
 
 /// What models were offered, and could not use.
@@ -173,6 +195,23 @@ pub struct ChangeSet {
     pub writes: Vec<FileWrite>,
     /// Its file contents are no longer stored.
     pub expired: bool,
+}
+
+impl ChangeSet {
+    /// Adds files that were changed with it. A file that it has already goes from its first state to its last.
+    fn join(&mut self, writes: Vec<FileWrite>) {
+        for write in writes {
+            match self.writes.iter_mut().find(|known| known.path == write.path) {
+                Some(known) => {
+                    known.after = write.after;
+                    known.added += write.added;
+                    known.removed += write.removed;
+                    known.modified += write.modified;
+                }
+                None => self.writes.push(write),
+            }
+        }
+    }
 }
 
 /// A move of the history that was begun.
@@ -398,7 +437,9 @@ impl Session {
         let tools = tools.flat_map(|active| &active.batch).flat_map(|batch| &batch.items);
         let begun = tools.filter(|item| matches!(item.progress, Progress::Started | Progress::Acting));
         let moving = self.changes.moving.as_ref().map(|_| CallId::history());
-        self.open_call().into_iter().chain(begun.map(|item| &item.call_id)).cloned().chain(moving).collect()
+        let hooks = self.extensions.hooks.open.keys();
+        let calls = self.open_call().into_iter().chain(begun.map(|item| &item.call_id)).chain(hooks);
+        calls.cloned().chain(moving).collect()
     }
 
     /// Whether there is nothing to do.
@@ -419,6 +460,11 @@ impl Session {
     /// The pictures that a request has made, or could not make.
     pub(crate) fn pictures_of(&self, request: &RequestId) -> impl Iterator<Item = &GeneratedImage> {
         self.gallery.iter().filter(move |picture| picture.request == *request).map(|picture| &picture.image)
+    }
+
+    /// Whether only one request was ever taken in.
+    pub(crate) fn has_one_request(&self) -> bool {
+        self.queue.known.len() == 1
     }
 
     /// Whether a request was ever taken in.
@@ -513,6 +559,11 @@ impl Session {
     /// What the folder's own instructions say.
     pub(crate) fn instructions(&self) -> Option<&str> {
         self.context.instructions.as_deref()
+    }
+
+    /// Instructions further down in the folder, by path.
+    pub(crate) fn nested_instructions(&self) -> &BTreeMap<String, (String, Option<String>)> {
+        &self.context.nested
     }
 
     /// A file as the model has seen it, by its hash.

@@ -40,6 +40,8 @@ pub mod choice {
     pub const EXTEND: &str = "extend";
     /// It may take as long as it takes.
     pub const UNLIMITED: &str = "unlimited";
+    /// It continues in the background.
+    pub const BACKGROUND: &str = "background";
     pub const END: &str = "end";
     /// Run the commands, and ask about those that are not known to be safe.
     pub const RUN: &str = "run";

@@ -117,18 +117,29 @@ impl RoundHistory {
     }
 
     fn call(&self, item: &BatchItem) -> u64 {
-        hash(&format!("{:x} {} {}", self.state, item.call.name, item.call.input))
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.state.to_le_bytes()).update(item.call.name.as_bytes()).update(b"\0");
+        // Writing to a hash cannot fail.
+        let _ = serde_json::to_writer(&mut hasher, &item.call.input);
+        number(&hasher)
     }
 
     fn result(&self, item: &BatchItem) -> u64 {
-        let done = item.done().map(|done| (done.status, timeless(&done.content)));
-        hash(&format!("{:x} {done:?}", self.call(item)))
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.call(item).to_le_bytes());
+        if let Some(done) = item.done() {
+            hasher.update(&[1, done.status as u8]).update(timeless(&done.content).as_bytes());
+        }
+        number(&hasher)
     }
 }
 
 fn hash(text: &str) -> u64 {
-    let hash = blake3::hash(text.as_bytes());
-    hash.as_bytes()[..8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    number(blake3::Hasher::new().update(text.as_bytes()))
+}
+
+fn number(hasher: &blake3::Hasher) -> u64 {
+    hasher.finalize().as_bytes()[..8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 #[cfg(test)]

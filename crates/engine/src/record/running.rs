@@ -8,7 +8,7 @@ use trimtab_vocab::{
 };
 
 use super::rounds::RoundHistory;
-use super::{Assist, Batch, DoneState, Flow, SubtaskRun};
+use super::{Assist, Batch, DoneState, Flow, RequestHooks, SkillTools, SubtaskRun};
 
 /// How often what the user says to a request is kept for what is lasting in it.
 const SAID: usize = 20;
@@ -129,8 +129,8 @@ pub struct TrustState {
     pub is_uninstructed: bool,
     /// The user knows that the folder holds more than a project.
     pub warned: bool,
-    /// Instructions that the user does not want used, as the rule that would accept them names them.
-    pub declined: Option<String>,
+    /// Instructions that the user does not want used, as the rules that would accept them name them.
+    pub declined: Vec<String>,
 }
 
 /// The results of the tools of a request.
@@ -146,6 +146,10 @@ pub struct ToolHistory {
     pub(crate) rounds: RoundHistory,
     /// Commands that failed in the sandbox and that the user did not want to run outside.
     pub left_inside: Vec<String>,
+    /// The tools that the skills of the request leave; none: all.
+    pub narrowed: Option<SkillTools>,
+    /// What the hooks about the request as a whole have decided.
+    pub hooks: RequestHooks,
 }
 
 /// How the conversation is made to fit while a request runs.
@@ -207,7 +211,7 @@ pub enum Phase {
         /// What the call is for.
         purpose: Purpose,
     },
-    /// A reply is there and is being worked on; never seen between two steps.
+    /// A reply is there and is being worked on; seen between two steps only while a hook runs.
     Replied,
     /// Its tools are at work, or wait for the user.
     Tools,
@@ -292,7 +296,7 @@ impl RunningRequest {
         })
     }
 
-    /// Model calls that it may make.
+    /// Model calls that it may make at the usual level of autonomy.
     pub(crate) fn step_limit(&self) -> u32 {
         self.request.settings.models.max_steps.saturating_add(self.calls.more_steps)
     }
@@ -301,13 +305,6 @@ impl RunningRequest {
     pub(crate) fn has_agreed(&self) -> bool {
         self.series.as_ref().is_some_and(|series| series.agreed)
             && self.batch.as_ref().is_some_and(|batch| batch.of_series)
-    }
-
-    /// The same request, were the user to want all its commands run.
-    pub(crate) fn agreed(&self) -> Self {
-        let mut agreed = self.clone();
-        agreed.request.settings.commands.apply = trimtab_vocab::Applying::Auto;
-        agreed
     }
 
     /// Whether it waits for the user's answer.

@@ -14,7 +14,7 @@ pub(crate) const LONGEST: usize = 64 * 1024;
 pub(crate) fn series_in(answer: &Answer) -> Option<Series> {
     let commands: Vec<String> = answer.commands.iter().map(|proposal| proposal.command.trim().to_owned()).collect();
     let commands: Vec<String> = commands.into_iter().filter(|command| !command.is_empty()).collect();
-    (!commands.is_empty() && !is_too_much(&commands)).then(|| Series::new(commands))
+    (!commands.is_empty() && !is_too_much(&commands)).then(|| Series { mended: answer.mended, ..Series::new(commands) })
 }
 
 pub(crate) fn is_too_much(commands: &[String]) -> bool {

@@ -41,10 +41,10 @@ impl SessionServers {
 impl Session {
     /// All tools that there are in this session.
     pub(crate) fn tools(&self) -> &ToolRegistry {
-        self.servers.registry.as_deref().unwrap_or(tools::registry())
+        self.extensions.servers.registry.as_deref().unwrap_or(tools::registry())
     }
 
     pub(crate) fn servers(&self) -> &SessionServers {
-        &self.servers
+        &self.extensions.servers
     }
 }

@@ -1,6 +1,7 @@
 //! Reports of workers: their progress, questions, and results, as the parent session records them.
 
 use trimtab_vocab::event::{CheckpointFact, Level, RequestFact, Status, SubtaskFact, UsageFact};
+use trimtab_vocab::format::Plural;
 use trimtab_vocab::wording::{Notice, ProblemText};
 use trimtab_vocab::{
     CheckpointId, Control, FileWrite, LeftBehind, Problem, ProblemKind, RefKey, RequestId, SessionId, SubTask,
@@ -189,7 +190,7 @@ fn shrink_pool(step: &mut Transition<'_>, of: &WorkerTask) {
     }
     step.emit(Some(&of.request), SubtasksFact::Resized { parallel, reason: "rate_limit".into() });
     if parallel < now {
-        step.notify(&of.request, Level::Warning, Notice::FewerWorkers(parallel));
+        step.notify(&of.request, Level::Warning, Notice::FewerWorkers(Plural::new(parallel, "sub-task")));
     }
 }
 

@@ -148,7 +148,9 @@ fn settings(session: &Session, of: &RunSettings, task: &SubTask, budget_usd: Opt
     settings.files.apply = Applying::Auto;
     settings.files.apply_chosen = true;
     settings.files.confirm_deletes = false;
-    settings.trusted = true;
+    settings.trust.trusted = true;
+    // It begins with the level of the request, and hears of later changes.
+    settings.autonomy.level = Some(session.autonomy_for(of));
     settings.copilot = Copilot { enable_planning: false, plan_approval: false, ..Copilot::default() };
     let build_folders = of.subtasks.build_folders;
     settings.subtasks =

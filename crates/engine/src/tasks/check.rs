@@ -143,7 +143,7 @@ fn task(fields: &Map<String, Value>, errors: &mut Vec<String>) {
     check("title", &is_line, "use one line of at most 500 characters");
     let is_text =
         |value: &Value| value.as_str().is_some_and(|text| text.len() <= LONGEST_NOTES && !text.contains('\0'));
-    check("notes", &is_text, "use a text of at most 100 KB");
+    check("notes", &is_text, "use a text of at most 100,000 bytes");
     check("category", &|value| is_one_of(value, Category::ALL.map(Category::name)), "use habit, goal, task or event");
     check("priority", &|value| is_one_of(value, Priority::ALL.map(Priority::name)), "use low, medium or high");
     check("scheduledFor", &is_day_or_null, "use a day that exists, as YYYY-MM-DD, or null");

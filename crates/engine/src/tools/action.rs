@@ -1,10 +1,17 @@
 //! The parsed tool call.
 
 use serde_json::Value;
-use trimtab_vocab::{Plan, ReadOp, RefKey, SubTaskPlan, Todo};
+use trimtab_vocab::{BackgroundId, Plan, ReadOp, ReadyWhen, RefKey, SubTaskPlan, Todo};
 
 use super::ServerAction;
 use crate::proposal::ProposedChange;
+
+/// How a command starts in the background.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct BackgroundStart {
+    pub(crate) ready: Option<ReadyWhen>,
+    pub(crate) name: Option<String>,
+}
 
 /// A parsed tool call. It is parsed once, when the reply is folded.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +49,17 @@ pub(crate) enum ToolAction {
         outside: Option<String>,
         /// Whether it needs a terminal.
         terminal: bool,
+        /// It is to continue in the background.
+        background: Option<BackgroundStart>,
     },
+    /// Read the output of a background command.
+    ReadOutput {
+        id: BackgroundId,
+        /// The first byte to show; absent: the end of it.
+        since: Option<u64>,
+    },
+    /// End a background command.
+    StopCommand { id: BackgroundId },
     /// Keep the list of steps.
     Steps(Vec<Todo>),
     /// Say what would be done, step by step.
@@ -53,6 +70,8 @@ pub(crate) enum ToolAction {
         /// Answers to choose from.
         options: Vec<String>,
     },
+    /// Load a skill, or read another file of it.
+    UseSkill { name: String, file: Option<String> },
     /// Find tools of MCP servers.
     FindTool { query: String },
     /// Call a tool of an MCP server.
@@ -75,13 +94,17 @@ impl ToolAction {
     /// Whether it must be alone: it changes something, or waits for the user.
     pub(crate) fn is_alone(&self) -> bool {
         match self {
-            Self::Change(_) | Self::Run { .. } | Self::Ask { .. } | Self::Delegate(_) => true,
+            Self::Change(_) | Self::Run { .. } | Self::Ask { .. } | Self::Delegate(_) | Self::StopCommand { .. } => {
+                true
+            }
             Self::CallServer(call) => !call.tool.read_only,
             Self::FindTool { .. }
+            | Self::UseSkill { .. }
             | Self::Read(_)
             | Self::Fetch { .. }
             | Self::SearchWeb { .. }
             | Self::Stored { .. }
+            | Self::ReadOutput { .. }
             | Self::Steps(_)
             | Self::Plan(_)
             | Self::WriteShared { .. }
@@ -95,10 +118,14 @@ impl ToolAction {
         match self {
             // Servers start only for a folder that is trusted.
             Self::FindTool { .. } | Self::CallServer(_) => true,
+            // The list has skills of the folder only while it is trusted.
+            Self::UseSkill { .. } => false,
             Self::Read(_) | Self::Change(_) | Self::Run { .. } | Self::Delegate(_) => true,
             Self::Fetch { .. }
             | Self::SearchWeb { .. }
             | Self::Stored { .. }
+            | Self::ReadOutput { .. }
+            | Self::StopCommand { .. }
             | Self::Steps(_)
             | Self::Plan(_)
             | Self::Ask { .. }

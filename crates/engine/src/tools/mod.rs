@@ -6,6 +6,7 @@
 
 mod action;
 mod ask_user;
+mod background;
 mod delegate;
 mod edit;
 mod fetch;
@@ -17,12 +18,14 @@ mod search;
 mod server;
 mod set_steps;
 pub(crate) mod text_calls;
+mod use_skill;
 mod web_search;
 
-pub(crate) use action::ToolAction;
+pub(crate) use action::{BackgroundStart, ToolAction};
 pub(crate) use delegate::{DELEGATE_NAME, SHARED_TOOLS};
 pub(crate) use fetch::{host_of, interrogating, remark};
 pub(crate) use server::{FIND_TOOL, ServerAction, USE_TOOL, find as find_server_tools};
+pub(crate) use use_skill::USE_SKILL;
 pub(crate) use web_search::WEB_SEARCH;
 
 use std::sync::{Arc, LazyLock};
@@ -165,7 +168,8 @@ impl ToolRegistry {
     }
 
     pub(crate) fn names(&self) -> Vec<&str> {
-        self.offered(ToolOffer::Everything).map(ToolDefinition::name).collect()
+        // Only sessions with skills offer this one.
+        self.offered(ToolOffer::Everything).map(ToolDefinition::name).filter(|name| *name != USE_SKILL).collect()
     }
 
     /// Tokens of the tools that a prompt offers, about.
@@ -265,6 +269,8 @@ const BUILT_IN: &[BuiltInTool] = &[
     edit::DELETE,
     edit::MOVE,
     run_command::RUN,
+    background::READ_OUTPUT,
+    background::STOP_COMMAND,
     fetch::FETCH,
     web_search::SEARCH_WEB,
     set_steps::STEPS,
@@ -276,6 +282,7 @@ const BUILT_IN: &[BuiltInTool] = &[
     delegate::WRITE_SHARED,
     server::FIND,
     server::USE,
+    use_skill::SKILL,
 ];
 
 /// Arguments of one shape. Numbers that came as texts are read as numbers: weak models write them so.
@@ -322,12 +329,13 @@ mod tests {
             registry()
                 .offered(offer)
                 // Few requests are offered these.
+                .filter(|tool| tool.name() != USE_SKILL)
                 .filter(|tool| ![Some(SUBTASKS), Some(SERVERS)].contains(&tool.category.as_deref()))
                 .map(|tool| &tool.spec)
                 .map(|spec| spec.name.len() + spec.description.len() + spec.input_schema.to_string().len())
                 .sum::<usize>()
         };
-        assert!(size(ToolOffer::Everything) < 5_500, "{}", size(ToolOffer::Everything));
+        assert!(size(ToolOffer::Everything) < 6_200, "{}", size(ToolOffer::Everything));
         assert_eq!(size(ToolOffer::Looking), size(ToolOffer::Everything), "plan mode voids nothing that is cached");
         assert_eq!(registry().offered(ToolOffer::Nothing).count(), 0);
     }
@@ -361,6 +369,8 @@ mod tests {
             ("delete_file", json!({"path": "a"})),
             ("move_file", json!({"from": "a", "to": "b"})),
             ("run_command", json!({"command": "ls"})),
+            ("read_output", json!({"id": "b1", "since": 100})),
+            ("stop_command", json!({"id": "b1"})),
             ("fetch_url", json!({"url": "https://example.org/x"})),
             ("web_search", json!({"query": "trim tab"})),
             ("set_steps", json!({"steps": [{"text": "a", "completed": true}, "b"]})),
@@ -371,10 +381,11 @@ mod tests {
             ("read_shared", json!({})),
             ("write_shared", json!({"key": "a", "value": 1})),
             ("find_tool", json!({"query": "issues"})),
+            ("use_skill", json!({"name": "pdf"})),
         ] {
             read(name, input, None).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
-        assert_eq!(BUILT_IN.len(), 21, "a new tool belongs into this test; use_tool is below");
+        assert_eq!(BUILT_IN.len(), 24, "a new tool belongs into this test; use_tool is below");
     }
 
     fn listed(names: &[&str]) -> Vec<ListedServer> {
@@ -410,7 +421,7 @@ mod tests {
     fn many_tools_are_found_and_used_instead_of_offered() {
         let registry = ToolRegistry::with_servers(&listed(&["list_issues", "create_issue"]), true);
         let offered: Vec<&str> = registry.offered(ToolOffer::Everything).map(ToolDefinition::name).collect();
-        assert_eq!(offered[offered.len() - 2..], ["find_tool", "use_tool"]);
+        assert!(["find_tool", "use_tool"].iter().all(|name| offered.contains(name)), "{offered:?}");
         assert!(!offered.iter().any(|name| name.starts_with("mcp__")));
         let found = find_server_tools(registry.definitions(), "create issues");
         assert!(found.find("create_issue") < found.find("list_issues"), "{found}");

@@ -7,9 +7,13 @@ use trimtab_vocab::format::Plural;
 use trimtab_vocab::wording::{AnswerLabel, Notice, Objection, PermissionLabel, QuestionTitle};
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, ChangePart, CheckpointId, Lists, ProposalId, RequestId, Rule, RuleVerdict,
+    StoppedBy,
 };
 
-use super::{answer_message, batch, budget, choosing, finish, finish_for, gone, instructions, overtime, series};
+use super::{
+    answer_message, background, batch, budget, choosing, finish, finish_for, gone, instructions, network, overtime,
+    series,
+};
 use crate::permit;
 use crate::proposal::command::visible;
 use crate::questions::{self, keyed};
@@ -19,8 +23,8 @@ use crate::{Effect, flow, handoff, subtasks};
 
 pub(crate) use crate::questions::{Answerer, CheckpointDraft, ask, choice, leave, open, rest};
 pub use crate::record::names::choice::{
-    AGAIN, ALLOW, ALWAYS, APPLY, CONTINUE, DENIED, DISTRUST, EACH, END, EXTEND, NEVER, OTHER, OUTSIDE, REJECT, RETRY,
-    RUN, SKIP, STOP, TELL, TRUST, UNLIMITED, WAIT, WIDEN,
+    AGAIN, ALLOW, ALWAYS, APPLY, BACKGROUND, CONTINUE, DENIED, DISTRUST, EACH, END, EXTEND, NEVER, OTHER, OUTSIDE,
+    REJECT, RETRY, RUN, SKIP, STOP, TELL, TRUST, UNLIMITED, WAIT, WIDEN,
 };
 
 pub(crate) use crate::record::names::verdict::APPROVED;
@@ -123,7 +127,7 @@ pub(super) fn ask_what_instead(step: &mut Transition<'_>) {
 /// Asks whether to continue beyond the limit of model calls.
 pub(super) fn ask_for_more_steps(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
-    let (limit, more) = (active.step_limit(), active.request.settings.models.max_steps);
+    let (limit, more) = (step.session.step_limit(active), active.request.settings.models.max_steps);
     let question = CheckpointDraft {
         ask: Ask::StepLimit,
         title: QuestionTitle::StepLimit(Plural::new(limit, "model call")),
@@ -210,7 +214,7 @@ pub(crate) fn answered(
         return step.emit(Some(&request), SessionFact::Refused { reason: reason.to_string() });
     }
     let extends = is_handoff && choice == handoff::EXTEND;
-    let rule = rule_of(&checkpoint.ask, &choice, text.as_deref());
+    let rules = rules_of(&checkpoint.ask, &choice, text.as_deref());
     let parked = step.session.is_parked(&request);
     // The sub-tasks stop, and what is finished is merged.
     let stops = choice == STOP && !matches!(checkpoint.ask, Ask::SubtaskFailed { .. });
@@ -225,13 +229,13 @@ pub(crate) fn answered(
     // A user who has sent more wants more than what is there.
     let goes_on = step.session.has_unanswered_words(&request);
     let (accepts, planned) = (accepts && !goes_on, planned || (leaves && goes_on));
-    match rule {
-        Some(rule) if matches!(checkpoint.ask, Ask::Instructions { .. }) => {
-            instructions::replace(step, &request, Some(rule))
+    for rule in rules {
+        match checkpoint.ask {
+            Ask::Instructions { .. } => instructions::replace(step, &request, Some(rule)),
+            _ => add_rule(step, &request, rule),
         }
-        Some(rule) => add_rule(step, &request, rule),
-        None => {}
     }
+    let suggests = suggests && matches!(checkpoint.ask, Ask::Permission(_));
     if let Some(rule) = checkpoint.ask.rule().filter(|_| suggests) {
         suggest(step, &request, rule);
     }
@@ -239,6 +243,7 @@ pub(crate) fn answered(
         return overtime::answered(step, call, &choice);
     }
     if hands_off {
+        background::stop(step, None, StoppedBy::Session);
         handoff::hand_off(step, Some(&request));
     }
     if extends {
@@ -302,6 +307,7 @@ fn accepted(
     let of_series = matches!(checkpoint.ask, Ask::Commands(_)).then(|| step.session.unfinished(request)).flatten();
     let objection = of_series
         .and_then(|active| series::objection(active, &choice, text.as_deref()))
+        .or_else(|| network::objection(&checkpoint.ask, &choice, text.as_deref()))
         .or_else(|| flow::objection(step, checkpoint, &choice, text.as_deref()))
         .or_else(|| subtasks::objection(step.session, checkpoint, &choice, text.as_deref()));
     if let Some(objection) = objection {
@@ -356,14 +362,18 @@ fn after_answer(step: &mut Transition<'_>, request: &RequestId, call: Option<&Ca
     }
 }
 
-/// The rule that an answer makes. The user may give its pattern in words.
-fn rule_of(ask: &Ask, choice: &str, text: Option<&str>) -> Option<Rule> {
-    let offered = ask.rule()?.clone();
+/// The rules that an answer makes. The user may give the pattern in words.
+fn rules_of(ask: &Ask, choice: &str, text: Option<&str>) -> Vec<Rule> {
+    let Some(offered) = ask.rule().cloned() else { return Vec::new() };
+    let worded = |offered: Rule| Rule { pattern: text.map_or(offered.pattern, str::to_owned), ..offered };
+    let denied = |offered: Rule| Rule { verdict: RuleVerdict::Deny, ..offered };
     match (ask, choice) {
-        (Ask::Trust { .. }, TRUST) | (Ask::Instructions { .. }, instructions::USE) => Some(offered),
-        (Ask::Permission(_), ALWAYS) => Some(Rule { pattern: text.map_or(offered.pattern, str::to_owned), ..offered }),
-        (Ask::Permission(_), NEVER) => Some(Rule { verdict: RuleVerdict::Deny, ..offered }),
-        _ => None,
+        (Ask::Trust { .. }, TRUST) | (Ask::Instructions { .. }, instructions::USE) => vec![offered],
+        (Ask::Permission(_), ALWAYS) => vec![worded(offered)],
+        (Ask::Permission(_), NEVER) => vec![denied(offered)],
+        (Ask::Outside(_), ALWAYS) => network::rules(&worded(offered)),
+        (Ask::Outside(_), NEVER) => network::rules(&denied(offered)),
+        _ => Vec::new(),
     }
 }
 
@@ -449,7 +459,7 @@ fn apply_rules(step: &mut Transition<'_>) {
                 Ask::Trust { .. } | Ask::TrustBroad { .. } => {
                     crate::permit::is_trusted(step.session, active).then_some(TRUST)
                 }
-                Ask::Permission(ask) => batch::ruled(step.session, active, &ask.call),
+                Ask::Permission(ask) => batch::ruled(step.session, active, ask),
                 _ => None,
             };
             verdict.map(|choice| (id.clone(), choice))

@@ -3,9 +3,9 @@
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{ContextFact, Level, RequestFact, SessionFact, Status};
 use trimtab_vocab::wording::Notice;
-use trimtab_vocab::{Control, LearnedFacts, Purpose, RequestId, Role};
+use trimtab_vocab::{AutonomyChoice, Control, LearnedFacts, Purpose, RequestId, Role, StoppedBy};
 
-use super::{answers, batch, call_again, finish, stop, withdraw};
+use super::{answers, background, batch, call_again, finish, stop, withdraw};
 use crate::record::Phase;
 use crate::transition::Transition;
 use crate::{assistant, handoff, history, pictures, subtasks, workers};
@@ -34,6 +34,9 @@ fn carry_out(step: &mut Transition<'_>, wanted: Option<RequestId>, action: Contr
         Control::DecideTasks { applied } => return assistant::decided(step, applied),
         Control::SelectImages { images, selected } => return pictures::select(step, images, selected),
         Control::Subtask { subtask, action } => return subtasks::control(step, &subtask, action),
+        Control::Background { call } => return background::move_running(step, call.as_ref()),
+        Control::StopCommand { id, by } => return background::stop(step, id.as_ref(), by),
+        Control::Autonomy(choice) => return choose_autonomy(step, choice),
         Control::Handoff => return handoff_wanted(step),
         Control::Extend => return extension_wanted(step),
         _ => {}
@@ -111,9 +114,28 @@ fn carry_out(step: &mut Transition<'_>, wanted: Option<RequestId>, action: Contr
         | Control::UndoPart { .. }
         | Control::DecideTasks { .. }
         | Control::SelectImages { .. }
+        | Control::Autonomy(_)
         | Control::Handoff
+        | Control::Background { .. }
+        | Control::StopCommand { .. }
         | Control::Subtask { .. }
         | Control::Extend => {}
+    }
+}
+
+/// The user wants the session to ask more or less. It counts from the next decision on, also for workers; an open
+/// question stays open.
+pub(crate) fn choose_autonomy(step: &mut Transition<'_>, choice: AutonomyChoice) {
+    let AutonomyChoice { level, surface } = &choice;
+    if step.session.autonomy() == Some(*level) {
+        return;
+    }
+    let running = step.session.active().map(|active| active.request.id.clone());
+    let (level, surface, by) = (*level, surface.clone(), "user".to_owned());
+    step.emit(running.as_ref(), SessionFact::Autonomy { level, by, surface });
+    let requests: Vec<RequestId> = step.session.all_unfinished().map(|active| active.request.id.clone()).collect();
+    for request in requests {
+        workers::tell_all(step, &request, &Control::Autonomy(choice.clone()));
     }
 }
 
@@ -184,7 +206,10 @@ fn handoff_wanted(step: &mut Transition<'_>) {
     }
     match handoff::objection(step.session, None) {
         Some(reason) => step.emit(None, SessionFact::Refused { reason: reason.to_string() }),
-        None => handoff::hand_off(step, None),
+        None => {
+            background::stop(step, None, StoppedBy::Session);
+            handoff::hand_off(step, None);
+        }
     }
 }
 

@@ -3,15 +3,18 @@
 //! as it is now is asked about first; where nobody can be asked, the request goes on without it.
 
 use trimtab_vocab::checkpoint::{Ask, ChangedInstructions};
-use trimtab_vocab::event::{Level, RuleFact, Status};
+use trimtab_vocab::event::{ContextFact, Level, RuleFact, Status};
 use trimtab_vocab::wording::{AnswerLabel, InstructionsState, Notice, QuestionTitle};
 use trimtab_vocab::{
     ApprovalClass, Approve, CheckpointId, FileMark, FileWrite, InstructionFile, RequestId, Rule, RuleVerdict,
-    sensitive_paths,
+    is_skill_path, sensitive_paths,
 };
 
 use super::answers::{self, CheckpointDraft, SKIP};
-use crate::output::Effect;
+use super::skills;
+use crate::fragment::{self, Fragment};
+use crate::output::{Effect, SkillQuery};
+use crate::permit;
 use crate::proposal::command::visible;
 use crate::record::{RunningRequest, Session};
 use crate::transition::Transition;
@@ -21,6 +24,11 @@ pub const USE: &str = "use";
 
 /// Bytes of a changed file that the user can be asked about, because they must see all of it.
 const LARGEST: usize = 256 * 1024;
+/// Bytes of all instructions further down in the folder that are used.
+const MOST_NESTED: usize = 32 * 1024;
+
+/// The note when they no longer apply.
+const NESTED_GONE: &str = "These instructions no longer apply.";
 
 /// What of the instructions may be used; nothing if the user is asked first.
 pub(super) fn settle(
@@ -30,18 +38,17 @@ pub(super) fn settle(
 ) -> Option<Vec<InstructionFile>> {
     let active = step.session.active()?;
     let settings = &active.request.settings;
-    if !settings.instructions_bound {
+    if !settings.trust.instructions_bound {
         return Some(files);
     }
-    let is_accepted =
-        |file: &InstructionFile| rules(step.session).any(|rule| has(rule, &Rule::instruction(&file.path, &file.hash)));
+    let is_accepted = |file: &InstructionFile| is_accepted(step.session, file);
+    let (own, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.own);
     let is_large = |file: &InstructionFile| file.text.len() > LARGEST && !is_accepted(file);
     let (large, files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_large);
     let offered = rule(step.session, &files);
     let (accepted, changed): (Vec<_>, Vec<_>) = files.into_iter().partition(is_accepted);
     let is_asked = settings.attended && answers::approve(active) == Approve::Ask;
-    let offered =
-        offered.filter(|offered| !changed.is_empty() && active.trust.declined.as_ref() != Some(&offered.pattern));
+    let offered = offered.filter(|offered| !changed.is_empty() && !active.trust.declined.contains(&offered.pattern));
     let is_open = offered.is_some();
     if let Some(offered) = offered.filter(|_| is_asked) {
         ask(step, &changed, offered);
@@ -57,7 +64,11 @@ pub(super) fn settle(
     if !large.is_empty() {
         warn(&large, Notice::InstructionsTooLarge);
     }
-    Some(accepted)
+    Some([own, accepted].concat())
+}
+
+fn is_accepted(session: &Session, file: &InstructionFile) -> bool {
+    rules(session).any(|rule| has(rule, &Rule::instruction(&file.path, &file.hash)))
 }
 
 fn ask(step: &mut Transition<'_>, changed: &[InstructionFile], rule: Rule) {
@@ -102,9 +113,16 @@ pub(crate) fn bind(step: &mut Transition<'_>, checkpoint: &CheckpointId, choice:
     else {
         return;
     };
+    let (of_skills, files): (Vec<&FileMark>, Vec<&FileMark>) = files.iter().partition(|file| is_skill_path(&file.path));
     let new = Rule::instructions(folder, files.iter().map(|file| (file.path.as_str(), file.hash.as_str())));
+    let rules: Vec<Rule> = of_skills.iter().map(|file| Rule::skill(folder, &file.path, &file.hash)).collect();
     let request = asked.request.clone();
     replace(step, &request, new);
+    rules.into_iter().for_each(|rule| replace(step, &request, Some(rule)));
+    if !of_skills.is_empty() {
+        let names: Vec<String> = of_skills.iter().map(|file| visible(&file.path)).collect();
+        step.notify(&request, Level::Info, Notice::SkillsAccepted(names.join(", ")));
+    }
     if !files.is_empty() {
         let names: Vec<String> = files.iter().map(|file| visible(&file.path)).collect();
         step.notify(&request, Level::Info, Notice::InstructionsAccepted(names.join(", ")));
@@ -116,6 +134,8 @@ pub(super) fn load(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let (request, instructions) = (active.request.id.clone(), named(active));
     let servers = !active.request.settings.subtasks.is_worker;
+    let called = active.request.pill.as_ref().and_then(|pill| pill.skill.clone());
+    let skills = servers.then_some(SkillQuery { with_folder: true, called });
     step.request(Effect::Load {
         request,
         files: Vec::new(),
@@ -124,12 +144,16 @@ pub(super) fn load(step: &mut Transition<'_>) {
         instructions,
         overview: None,
         servers,
+        skills,
     });
 }
 
-/// The user has accepted instructions, which replace the earlier ones.
+/// The user has accepted instructions, which replace the earlier ones, or a version of a skill, which replaces others.
 pub(super) fn replace(step: &mut Transition<'_>, request: &RequestId, new: Option<Rule>) {
-    let old: Vec<Rule> = rules(step.session).filter(|rule| Some(*rule) != new.as_ref()).cloned().collect();
+    let old: Vec<Rule> = match new.as_ref().filter(|new| new.tool == Rule::SKILL) {
+        Some(new) => skill_rules(step.session, new),
+        None => rules(step.session).filter(|rule| Some(*rule) != new.as_ref()).cloned().collect(),
+    };
     for rule in old {
         step.emit(Some(request), RuleFact::Removed { rule });
     }
@@ -138,9 +162,15 @@ pub(super) fn replace(step: &mut Transition<'_>, request: &RequestId, new: Optio
     }
 }
 
+/// The rules about other versions of the same skill.
+fn skill_rules(session: &Session, new: &Rule) -> Vec<Rule> {
+    let Some(((path, _), folder)) = new.pattern.rsplit_once('@').zip(new.folder.as_deref()) else { return Vec::new() };
+    session.rules().iter().filter(|rule| *rule != new && skills::is_about(rule, folder, path)).cloned().collect()
+}
+
 /// The user has approved a change of files, and has seen it: instructions among them are accepted as they are now.
 pub(super) fn approved(step: &mut Transition<'_>, request: &RequestId, writes: &[FileWrite]) {
-    let Some(active) = step.session.active().filter(|active| active.request.settings.instructions_bound) else {
+    let Some(active) = step.session.active().filter(|active| active.request.settings.trust.instructions_bound) else {
         return;
     };
     // What a worker writes reaches the folder when it is merged, and is approved then.
@@ -148,7 +178,15 @@ pub(super) fn approved(step: &mut Transition<'_>, request: &RequestId, writes: &
         return;
     }
     let named = named(active);
-    let written: Vec<&FileWrite> = writes.iter().filter(|write| named.contains(&write.path)).collect();
+    let of_skills = writes.iter().filter(|write| is_skill_path(&write.path));
+    let skills = of_skills.filter_map(|write| Some((write.path.as_str(), write.after.as_ref()?.hash.as_str())));
+    let skills: Vec<Rule> = match step.session.folder() {
+        Some(folder) => skills.map(|(path, hash)| Rule::skill(folder, path, hash)).collect(),
+        None => Vec::new(),
+    };
+    skills.into_iter().for_each(|rule| replace(step, request, Some(rule)));
+    let is_instructions = |path: &str| named.iter().any(|name| name == path) || is_usual(path);
+    let written: Vec<&FileWrite> = writes.iter().filter(|write| is_instructions(&write.path)).collect();
     let Some(folder) = step.session.folder().filter(|_| !written.is_empty()) else { return };
     let is_other = |entry: &&str| !written.iter().any(|write| entry.starts_with(&Rule::instruction(&write.path, "")));
     let old = rules(step.session).flat_map(|rule| rule.pattern.split(", "));
@@ -163,22 +201,97 @@ pub(super) fn named(active: &RunningRequest) -> Vec<String> {
     sensitive_paths::instruction_files(&active.request.settings.context.files)
 }
 
-/// The instructions as one text. The one file is often a copy of the other, or a link to it.
-pub(super) fn joined(files: &[InstructionFile]) -> Option<String> {
-    let mut texts: Vec<String> = Vec::new();
-    for InstructionFile { path, text, .. } in files {
-        let is_usual = sensitive_paths::INSTRUCTIONS.contains(&path.as_str());
-        let text = if is_usual { text.clone() } else { format!("{path}:\n{text}") };
-        if !texts.contains(&text) {
-            texts.push(text);
+/// The instructions as one text of at most `cap` bytes, and the files that do not fit. The one file is often a copy of
+/// the other, or a link to it. Later files are closer to the work, so the first ones are cut.
+pub(super) fn joined(files: &[InstructionFile], cap: usize) -> Option<(String, Vec<String>)> {
+    let (mut texts, mut cut): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut left = cap;
+    for InstructionFile { path, text, own, .. } in files.iter().rev() {
+        let text = match sensitive_paths::INSTRUCTIONS.contains(&path.as_str()) {
+            true => text.clone(),
+            false if *own => format!("Of the user, for all folders:\n{text}"),
+            false => format!("{path}:\n{text}"),
+        };
+        if texts.contains(&text) {
+            continue;
         }
+        let shown = fragment::capped(&text, left);
+        if shown.len() > text.len() || text.len() > left {
+            cut.push(path.clone());
+        }
+        left = left.saturating_sub(text.len());
+        texts.push(shown.into_owned());
     }
-    (!texts.is_empty()).then(|| texts.join("\n\n"))
+    texts.reverse();
+    cut.reverse();
+    (!texts.is_empty()).then(|| (texts.join("\n\n"), cut))
 }
 
-/// The rule that accepts all of these.
+/// The rule that accepts all of these. Files further down in the folder stay accepted.
 fn rule(session: &Session, files: &[InstructionFile]) -> Option<Rule> {
-    Rule::instructions(session.rules_folder()?, files.iter().map(|file| (file.path.as_str(), file.hash.as_str())))
+    let entries = rules(session).flat_map(|rule| rule.pattern.split(", ")).filter_map(|entry| entry.rsplit_once('@'));
+    let is_nested = |path: &str| path.contains('/') && !path.starts_with("../") && is_usual(path);
+    let kept = entries.filter(|(path, _)| is_nested(path) && !files.iter().any(|file| file.path == *path));
+    let new = files.iter().map(|file| (file.path.as_str(), file.hash.as_str()));
+    Rule::instructions(session.rules_folder()?, new.chain(kept))
+}
+
+/// Whether a file has one of the names that instructions usually have.
+fn is_usual(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| sensitive_paths::INSTRUCTIONS.contains(&name))
+}
+
+/// A tool has touched something below these files: each version is added to the prompt once.
+pub(crate) fn nested(step: &mut Transition<'_>, request: &RequestId, files: Vec<InstructionFile>) {
+    let Some(active) = super::active(step, request).filter(|active| permit::is_trusted(step.session, active)) else {
+        return;
+    };
+    // Whoever trusts the folder for this request has what is there in mind, and not what a command makes that still runs:
+    // its control files are found only when it has ended.
+    let is_bound =
+        active.request.settings.trust.instructions_bound || step.session.running_background().next().is_some();
+    let named = named(active);
+    for file in files {
+        if named.contains(&file.path) || file.text.trim().is_empty() {
+            continue;
+        }
+        let known = step.session.nested_instructions();
+        let is_used = !is_bound || is_accepted(step.session, &file);
+        let others = known.iter().filter(|(path, _)| **path != file.path);
+        let size: usize = others.filter_map(|(_, (_, text))| text.as_ref().map(String::len)).sum();
+        let has_room = size + file.text.len() <= MOST_NESTED;
+        let text = (is_used && has_room).then(|| file.text.clone());
+        // A version that was left out is used once the user has accepted it.
+        let is_same =
+            |(hash, before): &(String, Option<String>)| *hash == file.hash && before.is_some() == text.is_some();
+        if known.get(&file.path).is_some_and(is_same) {
+            continue;
+        }
+        let unused = (!is_used).then(|| state(step.session, std::slice::from_ref(&file)));
+        let (path, hash) = (file.path.clone(), file.hash.clone());
+        step.emit(Some(request), ContextFact::Nested { path, hash, text });
+        match unused {
+            Some(state) => step.notify(request, Level::Warning, Notice::InstructionsUnused(state)),
+            None if !has_room => {
+                let notice = Notice::InstructionsCut(visible(&file.path), MOST_NESTED / 1024);
+                step.notify(request, Level::Warning, notice);
+            }
+            None => {}
+        }
+    }
+}
+
+/// The instructions further down in the folder, as parts of the prompt.
+pub(super) fn nested_fragments(session: &Session, is_trusted: bool) -> impl Iterator<Item = Fragment> {
+    session.nested_instructions().iter().map(move |(path, (_, text))| {
+        let below = path.rsplit_once('/').map_or(".", |(below, _)| below);
+        // Empty where it may not be used any more: if the model was told it before, it is told that it is gone.
+        let text = match text {
+            Some(text) if is_trusted => format!("Instructions for files below {below}, from {path}:\n{text}"),
+            _ => String::new(),
+        };
+        Fragment::volatile(format!("instructions {path}"), text, MOST_NESTED + 1024, NESTED_GONE)
+    })
 }
 
 /// The rules that say which instructions of the folder are accepted.

@@ -3,6 +3,7 @@
 mod answer_message;
 mod answer_schema;
 pub mod answers;
+pub(crate) mod background;
 pub(crate) mod batch;
 mod blocks;
 pub mod choosing;
@@ -17,8 +18,10 @@ pub(crate) mod further;
 mod goal;
 mod gone;
 pub(crate) mod guard;
+pub(crate) mod hooks;
 pub mod instructions;
 mod learning;
+mod network;
 mod noop;
 pub(crate) mod outcome;
 pub(crate) mod outside;
@@ -27,6 +30,7 @@ pub(crate) mod prompt;
 pub mod reflection;
 pub mod series;
 pub(crate) mod servers;
+pub(crate) mod skills;
 pub(crate) mod structured;
 mod summary;
 pub(crate) mod title;
@@ -47,13 +51,14 @@ use trimtab_vocab::{
 use crate::calls::{budget, fast, model, purpose, retry, send, send_with};
 use crate::finish::{finish, finish_for};
 use crate::flow::{self, conversation};
+use crate::proposal::command::visible;
 use crate::record::{Phase, RequestKind, RunningRequest, Session};
 use crate::tokens::estimate;
 use crate::tools;
 use crate::transition::{Next, Transition};
 use crate::{
-    Effect, Input, Interrupted, Overview, Partial, assistant, handoff, history, permit, pictures, route, subtasks,
-    words,
+    Effect, Input, Interrupted, Overview, Partial, SkillQuery, assistant, handoff, history, permit, pictures, route,
+    subtasks, words,
 };
 use claims::ReplyRead;
 
@@ -114,6 +119,7 @@ pub(crate) fn resume(step: &mut Transition<'_>, left: Next) {
 fn routed(step: &mut Transition<'_>, decided: RouteFact) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
+    crate::hooks::tell_pending(step, &request);
     let categories = decided.categories.join(", ");
     let decision = decided.decision;
     step.emit(Some(&request), decided);
@@ -133,6 +139,10 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     if active.kind() == RequestKind::Tasks {
         return assistant::go_on(step);
     }
+    if !active.loaded && !hooks::may_begin(step) {
+        return;
+    }
+    let Some(active) = step.session.active() else { return };
     if active.loaded || !pictures::reads_its_words(active) {
         return next(step);
     }
@@ -166,7 +176,11 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
         bytes: context::overview_bytes(&model(&active.request).1),
     });
     let servers = trusted && works && !is_worker(active);
-    if files.is_empty() && urls.is_empty() && instructions.is_empty() && overview.is_none() && !servers {
+    let called = active.request.pill.as_ref().and_then(|pill| pill.skill.clone());
+    let skills = (works && !is_worker(active) && (trusted || called.is_some()))
+        .then_some(SkillQuery { with_folder: trusted, called });
+    let is_idle = instructions.is_empty() && overview.is_none() && !servers && skills.is_none();
+    if files.is_empty() && urls.is_empty() && is_idle {
         return next(step);
     }
     if !files.is_empty() || !urls.is_empty() {
@@ -181,7 +195,7 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     for host in hosts {
         step.emit(Some(&request), tools::interrogating(Stage::Intake, &host));
     }
-    step.request(Effect::Load { request, files, marked, urls, instructions, overview, servers });
+    step.request(Effect::Load { request, files, marked, urls, instructions, overview, servers, skills });
 }
 
 /// Whether the request is a sub-task. A worker has no MCP servers: its copy of the folder is not the folder that they
@@ -208,8 +222,15 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
     }
     let LoadedContext { files, missing, instructions, instruction_files, servers } = loaded;
     let Some(accepted) = instructions::settle(step, request, instruction_files) else { return };
-    let instructions = instructions.or_else(|| instructions::joined(&accepted));
+    let joined = instructions::joined(&accepted, prompt::instructions_cap(&model_of(step).1));
+    let (joined, cut) = joined.map_or((None, Vec::new()), |(text, cut)| (Some(text), cut));
+    let instructions = instructions.or(joined);
     let instructions = instructions.filter(|text| step.session.instructions() != Some(text.as_str()));
+    if instructions.is_some() && !cut.is_empty() {
+        let cap = prompt::instructions_cap(&model_of(step).1) / 1024;
+        let files: Vec<String> = cut.iter().map(|path| visible(path)).collect();
+        step.notify(request, Level::Warning, Notice::InstructionsCut(files.join(", "), cap));
+    }
     let in_form = step.session.active().is_some_and(RunningRequest::answers_in_form);
     let files = context::fitting(files, &model_of(step).1);
     let files: Vec<LoadedFile> = if in_form { files.into_iter().map(raw).collect() } else { files };
@@ -300,8 +321,9 @@ pub(crate) fn next(step: &mut Transition<'_>) {
         step.enter(&request, Stage::Running, StageLabel::WaitingForModel);
     }
     let Some(active) = step.session.active() else { return };
-    if active.calls.steps >= active.step_limit() && !active.calls.assessing {
-        let message = Some(ending::assessment(active.step_limit()));
+    let limit = step.session.step_limit(active);
+    if active.calls.steps >= limit && !active.calls.assessing {
+        let message = Some(ending::assessment(limit));
         step.emit(Some(&request), RequestFact::Assessing { message });
     }
     call_model(step);
@@ -442,7 +464,7 @@ fn end_or_go_on(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason
     let words = answer.as_deref().unwrap_or(words);
     let is_whole = stop != Some(&StopReason::MaxTokens) && series::verdict::marked(words).is_empty();
     let goes_on = flow::ended(step, words, stop) || (is_whole && claims::ask_for_deed(step, &request, words));
-    if !goes_on {
+    if !goes_on && hooks::may_end(step, words) {
         ending::end(step, words, stop, Status::Completed);
     }
 }
@@ -542,6 +564,8 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
     if under_way.contains(&CallId::history()) {
         history::start_restore(step);
     }
+    background::woke(step);
+    hooks::woke(step, &under_way);
     let gone = step.session.open_call().and_then(|open| interrupted.into_iter().find(|one| one.call == *open));
     let Some(active) = step.session.active() else { return };
     let (request, phase) = (active.request.id.clone(), active.phase.clone());
@@ -560,13 +584,14 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
         step.emit(Some(&request), ModelFact::Failed { call, error, retry_in_ms: Some(0) });
         return call_again(step);
     }
+    // Whatever the request itself waits for, its workers continue. One that waits for its slot starts them once it has it.
+    if !matches!(phase, Phase::Admitting | Phase::Stopping { .. }) {
+        subtasks::restart_workers(step);
+    }
     match phase {
         Phase::Admitting => step.request(Effect::Admit { request }),
         Phase::Loading => load_or_next(step),
-        Phase::Tools => {
-            subtasks::restart_workers(step);
-            batch::woke(step, &under_way);
-        }
+        Phase::Tools => batch::woke(step, &under_way),
         Phase::Stopping { .. } => {
             if batch::woke_stopping(step, &under_way) {
                 finish(step, &request, Status::Cancelled, None);
@@ -576,7 +601,7 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
         // The instructions of the folder were being read.
         Phase::Waiting { .. } if awaits_instructions(step.session) => answers::go_on(step),
         // The user is still to answer, or the call is this owner's own.
-        Phase::Waiting { .. } | Phase::Calling { .. } | Phase::Replied => subtasks::restart_workers(step),
+        Phase::Waiting { .. } | Phase::Calling { .. } | Phase::Replied => {}
     }
 }
 
@@ -593,7 +618,9 @@ fn back_off(step: &mut Transition<'_>) {
 pub(crate) fn stop(step: &mut Transition<'_>) {
     let Some(RunningRequest { request, phase: Phase::Stopping { call }, .. }) = step.session.active() else { return };
     let request = request.id.clone();
-    match call.clone() {
+    let call = call.clone();
+    crate::hooks::abort(step, None);
+    match call {
         Some((call, _)) => step.request(Effect::Abort { call }),
         None if batch::stop(step) => finish(step, &request, Status::Cancelled, None),
         None => {}
@@ -678,7 +705,7 @@ fn call_model(step: &mut Transition<'_>) {
     if asks_first(step) && handoff::ask(step, &fill) {
         return;
     }
-    if fill.is_to_be_summed_up(step.session) && context::begin(step, used, room) {
+    if fill.is_to_be_summed_up(step.session) && (!hooks::may_compact(step) || context::begin(step, used, room)) {
         return;
     }
     if handoff::ask(step, &fill) {
@@ -697,7 +724,17 @@ fn call_model(step: &mut Transition<'_>) {
         return;
     };
     learning::warn_of_pictures(step, &request);
+    tell_of_more_steps(step, &request);
     send_with(step, prompt, facts.prices, purpose, notes);
+}
+
+/// Tells the user when a request passes its usual limit of model calls without a question.
+fn tell_of_more_steps(step: &mut Transition<'_>, request: &RequestId) {
+    let Some(active) = step.session.active() else { return };
+    let (usual, most) = (active.step_limit(), step.session.step_limit(active));
+    if active.calls.steps == usual && most > usual {
+        step.notify(request, Level::Info, Notice::StepsContinue(usual, most));
+    }
 }
 
 /// How much of the window the next prompt would take, and how much it may take.

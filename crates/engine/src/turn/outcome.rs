@@ -1,9 +1,9 @@
 //! The result of a command as text.
 
 use trimtab_vocab::event::{CommandFact, ToolStatus};
-use trimtab_vocab::{CallId, ToolResult, Unobserved};
+use trimtab_vocab::{BackgroundEnd, CallId, ToolResult, Unobserved};
 
-use super::{batch, guard};
+use super::{batch, guard, network};
 use crate::Ran;
 use crate::record::excerpt::EXIT_CODE;
 
@@ -30,7 +30,8 @@ pub(super) fn told(ran: &Ran, stopping: bool, limit_s: u64, more: &[String], mos
         (true, _) | (_, 0) => head,
         (false, seconds) => format!("{head} It took {seconds} s."),
     };
-    let mut text = ran.notes.iter().fold(head, |text, note| format!("{text}\n[{note}]"));
+    let network_notes = network::notes(&ran.hosts);
+    let mut text = ran.notes.iter().chain(&network_notes).fold(head, |text, note| format!("{text}\n[{note}]"));
     for line in more {
         text = format!("{text}\n{line}");
     }
@@ -42,9 +43,15 @@ pub(super) fn told(ran: &Ran, stopping: bool, limit_s: u64, more: &[String], mos
 }
 
 /// The user's text about it.
-pub(super) fn finished(call: &CallId, command: String, ran: &Ran, unobserved: Option<Unobserved>) -> CommandFact {
+pub(super) fn finished(
+    call: &CallId,
+    command: String,
+    ran: &Ran,
+    unobserved: Option<Unobserved>,
+    background: Option<BackgroundEnd>,
+) -> CommandFact {
     let mut preview = guard::preview(&ran.output, ran.output_bytes, guard::FOR_PEOPLE, ran.raw.as_ref());
-    for note in &ran.notes {
+    for note in ran.notes.iter().chain(&network::notes(&ran.hosts)) {
         if !preview.is_empty() && !preview.ends_with('\n') {
             preview.push('\n');
         }
@@ -60,6 +67,8 @@ pub(super) fn finished(call: &CallId, command: String, ran: &Ran, unobserved: Op
         preview,
         full: ran.raw.clone(),
         unobserved,
+        background,
+        hosts: ran.hosts.clone(),
     }
 }
 
@@ -100,7 +109,8 @@ mod tests {
         let (status, text) = told(&long, false, 30, &[], 32 * 1024);
         assert_eq!(status, ToolStatus::Ok);
         assert!(text.len() <= 3 * 1024 && text.contains(" bytes left out ...]") && text.contains("ref:output-r1-c1t1"));
-        let CommandFact::Finished { preview, full, .. } = finished(&CallId::nth(1), "x".into(), &long, None) else {
+        let CommandFact::Finished { preview, full, .. } = finished(&CallId::nth(1), "x".into(), &long, None, None)
+        else {
             panic!("it has finished")
         };
         assert!(preview.len() <= 5 * 1024 && preview.len() > 4 * 1024 && preview.contains(" bytes left out ...]"));

@@ -3,13 +3,13 @@
 
 use trimtab_vocab::checkpoint::{Ask, Choice, RunPreview, SandboxAsk};
 use trimtab_vocab::wording::{AnswerLabel, QuestionTitle};
-use trimtab_vocab::{ApprovalClass, Approve, CheckpointId, CommandClass, CommandRun, Sandbox};
+use trimtab_vocab::{ApprovalClass, Approve, Autonomy, CheckpointId, CommandClass, CommandRun, Sandbox};
 
 use super::answers::{self, CheckpointDraft, OUTSIDE, SKIP, WIDEN};
 use crate::Ran;
 use crate::permit::{self, Ruling};
 use crate::proposal::command::visible;
-use crate::record::{BatchItem, RunningRequest, WithheldResult};
+use crate::record::{BatchItem, RunningRequest, WithheldResult, applies_commands};
 use crate::tools::ToolAction;
 use crate::transition::Transition;
 
@@ -59,8 +59,8 @@ pub(super) fn sign(ran: &Ran) -> Option<&str> {
 /// The same action without the fence.
 pub(super) fn unfenced(action: &ToolAction) -> ToolAction {
     match action.clone() {
-        ToolAction::Run { command, timeout_s, terminal, .. } => {
-            ToolAction::Run { command, timeout_s, outside: Some(WHY.into()), terminal }
+        ToolAction::Run { command, timeout_s, terminal, background, .. } => {
+            ToolAction::Run { command, timeout_s, outside: Some(WHY.into()), terminal, background }
         }
         other => other,
     }
@@ -70,7 +70,10 @@ const WHY: &str = "it failed in the sandbox";
 
 /// The note to the model about a command that ran twice.
 pub(super) fn told(item: &BatchItem) -> Option<&'static str> {
-    match (item.outside, item.widened) {
+    match (item.outside, item.again.widened || item.again.reaches.is_some()) {
+        (false, true) if item.again.reaches.is_some() => Some(
+            "[Its network access was blocked at first; the user then allowed the hosts, and it was run again with this result.]",
+        ),
         (true, _) => {
             Some("[It failed in the sandbox; the user then ran it once outside the sandbox, with this result.]")
         }
@@ -111,12 +114,17 @@ pub(super) fn offer(
         let title = QuestionTitle::TriedToWrite(visible(&run.command));
         let choices = vec![answers::choice(WIDEN, AnswerLabel::AllowWrites), answers::choice(SKIP, AnswerLabel::Skip)];
         let request = active.request.id.clone();
+        let level = permit::command_level(step.session, active);
+        let widens = level == Autonomy::Trusting && applies_commands(level, &active.request.settings);
         let Some(checkpoint) = open(step, item, run, sign, held, title, choices) else { return Offered::Nothing };
-        if approve == Approve::Auto {
-            answers::resolve(step, &request, checkpoint, WIDEN, "approve auto");
-            return Offered::Answered;
-        }
-        return Offered::Open;
+        // In the fence of a check, undo covers what it writes.
+        let by = match (approve, widens) {
+            (Approve::Auto, _) => "approve auto",
+            (_, true) => "autonomy",
+            _ => return Offered::Open,
+        };
+        answers::resolve(step, &request, checkpoint, WIDEN, by);
+        return Offered::Answered;
     }
     // What the rules refuse is not offered.
     let outside = unfenced(action);
@@ -156,6 +164,10 @@ fn open(
         plan: Some(RunPreview::from(&run)),
         fingerprint: Some(permit::fingerprint(&run)),
         result: Some(held.clone()),
+        hosts: Vec::new(),
+        granted: Vec::new(),
+        rule: None,
+        rule_text: None,
         command: run.command,
     }));
     answers::open(step, CheckpointDraft { ask, title, choices })
@@ -163,7 +175,7 @@ fn open(
 
 /// Whether there is a sandbox, and a user to ask: attended, or one who has just approved this command. A command
 /// that was declined is not offered again.
-fn is_fit(active: &RunningRequest, item: &BatchItem) -> bool {
+pub(super) fn is_fit(active: &RunningRequest, item: &BatchItem) -> bool {
     let settings = &active.request.settings;
     let is_near = settings.attended || item.given.is_some();
     let is_asked = settings.commands.sandbox != Sandbox::Off && answers::approve(active) == Approve::Ask && is_near;

@@ -3,9 +3,10 @@
 
 use trimtab_vocab::checkpoint::{Ask, ChoiceText};
 use trimtab_vocab::wording::{AnswerLabel, QuestionTitle};
-use trimtab_vocab::{Approve, CallId, CheckpointId, Overtime, RunSettings};
+use trimtab_vocab::{Approve, BackgroundReason, CallId, CheckpointId, Overtime, RunSettings};
 
-use super::answers::{self, CheckpointDraft, END, EXTEND, UNLIMITED};
+use super::answers::{self, BACKGROUND, CheckpointDraft, END, EXTEND, UNLIMITED};
+use super::background;
 use super::batch::find;
 use crate::Effect;
 use crate::proposal::command;
@@ -49,20 +50,26 @@ pub(crate) fn overdue(step: &mut Transition<'_>, call: &CallId) {
     }
     let Some(seconds) = limit_of(step.session, call) else { return };
     let command = item.command().unwrap_or_default();
+    let background =
+        background::is_offered(step.session).then(|| answers::choice(BACKGROUND, AnswerLabel::ToBackground));
+    let extend = answers::choice(EXTEND, AnswerLabel::MoreTime(seconds)).with_text(ChoiceText::No);
     let question = CheckpointDraft {
         ask: Ask::Overtime { call: call.clone(), command: command.to_owned(), timeout_s: seconds },
         title: QuestionTitle::Overtime(seconds, command.to_owned()),
-        choices: vec![
-            answers::choice(EXTEND, AnswerLabel::MoreTime(seconds)).with_text(ChoiceText::No),
-            answers::choice(UNLIMITED, AnswerLabel::AnyTime),
-            answers::choice(END, AnswerLabel::StopCommand),
-        ],
+        choices: [Some(extend), Some(answers::choice(UNLIMITED, AnswerLabel::AnyTime)), background]
+            .into_iter()
+            .flatten()
+            .chain([answers::choice(END, AnswerLabel::StopCommand)])
+            .collect(),
     };
     answers::open(step, question);
 }
 
 /// The user decided about it.
 pub(super) fn answered(step: &mut Transition<'_>, call: &CallId, choice: &str) {
+    if choice == BACKGROUND {
+        return step.request(Effect::Detach { call: call.clone(), why: BackgroundReason::Overtime });
+    }
     let overtime = match choice {
         EXTEND => limit_of(step.session, call).map_or(Overtime::Unlimited, Overtime::Seconds),
         UNLIMITED => Overtime::Unlimited,
@@ -111,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_longest_beginning_that_fits_sets_the_limit() {
-        assert_eq!(seconds("ls", None), 30);
+        assert_eq!(seconds("ls", None), 120);
         assert_eq!(seconds("cargo build", None), 100);
         assert_eq!(seconds("cargo test --workspace", None), 900);
         assert_eq!(seconds("cargo tests", None), 100, "words count, not letters");
@@ -122,11 +129,11 @@ mod tests {
 
     #[test]
     fn a_model_may_ask_for_more_within_bounds() {
-        assert_eq!(seconds("ls", Some(120)), 120);
+        assert_eq!(seconds("ls", Some(240)), 240);
         assert_eq!(seconds("ls", Some(86_400)), 600);
         assert_eq!(seconds("cargo test", Some(86_400)), 900, "never beyond what is set for it");
         assert_eq!(seconds("cargo test", Some(5)), 5);
-        assert!(limit(&settings(), "ls", None, Some(60)).is_asked_for);
+        assert!(limit(&settings(), "ls", None, Some(180)).is_asked_for);
         assert!(!limit(&settings(), "ls", None, Some(20)).is_asked_for);
     }
 }

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use trimtab_vocab::event::{PromptNote, RouteDecision};
-use trimtab_vocab::{Format, Pace, Prompt, SeriesState, ToolSpec};
+use trimtab_vocab::{Format, ModelFacts, Pace, Prompt, SeriesState, ToolSpec};
 
-use super::{answer_schema, blocks, further, series, structured};
+use super::{
+    answer_schema, background, blocks, further, instructions as folder_instructions, series, skills, structured,
+};
 pub(super) use crate::calls::model;
 use crate::flow::{self, conversation, pace};
 use crate::fragment::{self, Fragment};
@@ -54,8 +56,12 @@ const FOLDER_GONE: &str = "The user does not trust the folder for this request."
 /// The note when the folder's instructions no longer apply.
 const INSTRUCTIONS_GONE: &str = "The folder's own instructions no longer apply.";
 
-/// Bytes of a folder's own instructions that are sent.
-const INSTRUCTIONS: usize = 16 * 1024;
+/// Bytes of a folder's own instructions that are sent, with the lines that say what was cut.
+const INSTRUCTIONS: usize = LARGE_INSTRUCTIONS + 1024;
+const LARGE_INSTRUCTIONS: usize = 32 * 1024;
+const SMALL_INSTRUCTIONS: usize = 16 * 1024;
+/// A window of fewer tokens has room only for few instructions.
+const MEDIUM_WINDOW: u64 = 65_536;
 /// Bytes of a text of ours that is sent.
 const OWN: usize = 8 * 1024;
 /// Bytes of a schema that the answer must fit.
@@ -64,6 +70,11 @@ const SCHEMA: usize = 72 * 1024;
 const SCHEMA_GONE: &str = "The answer can have any form again.";
 /// Bytes of a path.
 const PATH: usize = 4 * 1024;
+
+/// Bytes of all instructions together that a model is sent.
+pub(super) fn instructions_cap(facts: &ModelFacts) -> usize {
+    if facts.window < MEDIUM_WINDOW { SMALL_INSTRUCTIONS } else { LARGE_INSTRUCTIONS }
+}
 
 /// The prompt of a turn, and the notes that it tells for the first time.
 pub(super) struct TurnPrompt {
@@ -132,6 +143,7 @@ pub(super) fn offered(session: &Session, active: &RunningRequest) -> Vec<Arc<Too
     let shares = |tool: &&ToolDefinition| match tool.name() {
         name if name == tools::DELEGATE_NAME => active.may_use_workers() && subtasks::is_large(active),
         name if tools::SHARED_TOOLS.contains(&name) => is_worker,
+        name if name == tools::USE_SKILL => session.skills().is_offered,
         _ => true,
     };
     let offered = offered.filter(searches).filter(shares);
@@ -194,8 +206,12 @@ fn fragments(session: &Session, active: &RunningRequest) -> Vec<Fragment> {
     let pace = (copilot.pace == Pace::Incremental).then(|| Fragment::stable("pace", pace::RULE, OWN));
     // Who answers with files has to name them as they are named inside of the folder.
     let folder = (!active.writes_blocks()).then(|| folder(session, active));
-    let changing = [instructions(session, active), memory::fragment(session), schema(active)];
-    role.into_iter().chain(pace).chain([mode(active)]).chain(folder).chain(changing).collect()
+    let skills = skills::fragments(session, active, !active.answers_in_form() && !is_tiny);
+    let changing = [memory::fragment(session), schema(active), background::fragment(session)];
+    let notes = [mode(active)].into_iter().chain(folder).chain([instructions(session, active)]);
+    let nested = folder_instructions::nested_fragments(session, permit::is_trusted(session, active));
+    let notes = notes.chain(nested).chain(skills);
+    role.into_iter().chain(pace).chain(notes).chain(changing).collect()
 }
 
 /// The form that the answer of this request must have.

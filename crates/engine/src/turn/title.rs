@@ -73,7 +73,7 @@ mod tests {
         let id: RequestId = "r1".parse().expect("an id");
         let settings = RunSettings {
             models: ModelSettings { model: "m/dear".into(), fast_model: "m/fast".into(), ..ModelSettings::default() },
-            trusted: true,
+            trust: trimtab_vocab::FolderTrust::WHOLE,
             ..RunSettings::default()
         };
         step(&mut session, Input::Opened { folder: "/p".into() });

@@ -77,6 +77,35 @@ pub(super) fn record(
     );
 }
 
+/// Records what a hook did to files as a part of what its call changed, so that one undo covers both.
+pub(super) fn record_with(
+    step: &mut Transition<'_>,
+    request: &RequestId,
+    call: &CallId,
+    command: &str,
+    effects: &FileEffects,
+) {
+    let FileEffects { writes, unkept, more, .. } = effects;
+    let (in_force, history) = (step.session.in_force(), step.session.history());
+    let first = ChangeSetId::for_call(request, call);
+    let own =
+        history.last().filter(|set| in_force == history.len() && is_of(&set.id, &first)).map(|set| set.id.clone());
+    let Some(change_set) = own.filter(|_| !writes.is_empty()) else {
+        return record(step, request, call, command, effects, false);
+    };
+    let files: Vec<ChangedFile> = writes.iter().map(ChangedFile::from).collect();
+    let position = i32::try_from(in_force - 1).unwrap_or(i32::MAX);
+    let (command, call, writes, unkept) = (command.to_owned(), call.clone(), writes.clone(), unkept.clone());
+    // The diff of the set is of the call itself.
+    let by = ByCommand { command, call, late: false, writes, unkept, more: *more, diff: None };
+    let change = Change { change_set, files, position, by: Some(Box::new(by)), message: None };
+    step.emit(Some(request), ChangeFact::Applied(change));
+}
+
+fn is_of(set: &ChangeSetId, first: &ChangeSetId) -> bool {
+    set == first || set.as_str().strip_prefix(first.as_str()).is_some_and(|rest| rest.starts_with('-'))
+}
+
 /// The name of the set that a command makes. One that is run again after its end was not seen makes a second.
 fn free_name(session: &Session, request: &RequestId, call: &CallId) -> ChangeSetId {
     let first = ChangeSetId::for_call(request, call);
@@ -119,7 +148,7 @@ pub(super) fn told(session: &Session, effects: &FileEffects) -> (Option<String>,
 }
 
 /// `Files changed: src/a.rs (+3 -1); new: b.txt; deleted: c.`
-fn sentence(effects: &FileEffects) -> Option<String> {
+pub(super) fn sentence(effects: &FileEffects) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(why) = effects.unobserved {
         return Some(format!("What it did to files was not recorded: {}.", why.words()));

@@ -22,14 +22,18 @@ pub struct Definition {
     pub description: String,
     /// What may follow the name: `<needed> [optional]`.
     pub arguments: String,
-    /// The only tools it may use; empty: any of its groups.
+    /// The only tools that it can use. Empty: all tools of its groups.
     pub tools: Vec<String>,
     /// The path it takes.
     pub mode: Mode,
-    /// The groups of tools it needs; empty: those of its path.
+    /// The groups of tools that it needs. Empty: the groups of its route.
     pub categories: Vec<String>,
     /// The text for the model, with placeholders for arguments.
     pub body: String,
+    /// The model that it asks for.
+    pub model: Option<String>,
+    /// What follows the name is only a hint: nothing of it is needed.
+    pub is_hint: bool,
 }
 
 /// Words that may call a pill: `/name`, and what follows.
@@ -46,14 +50,21 @@ pub struct PillCall<'a> {
 pub fn call(text: &str) -> Option<PillCall<'_>> {
     let rest = text.trim_start().strip_prefix('/')?;
     let (name, arguments) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
-    let plain = name.strip_prefix("project:").or_else(|| name.strip_prefix("user:")).unwrap_or(name);
+    let plain = ["project:", "user:", "skill:"].iter().find_map(|kind| name.strip_prefix(kind)).unwrap_or(name);
+    let plain = plain.strip_prefix("project:").unwrap_or(plain);
     is_name(plain).then_some(PillCall { name, arguments: arguments.trim() })
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether a name can call a pill.
+pub fn is_name(name: &str) -> bool {
     name.len() <= LONGEST_NAME
         && name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_'))
+}
+
+/// Whether a built-in tool has this name.
+pub fn is_tool(name: &str) -> bool {
+    tools::registry().get(name).is_some()
 }
 
 /// Parses a pill's file. `stem` is its name without `.md`. The error is a sentence.
@@ -147,6 +158,8 @@ fn define(stem: &str, fields: Vec<(&str, PillValue)>, body: &str) -> Result<Defi
         mode: Mode::Auto,
         categories: Vec::new(),
         body: body.to_owned(),
+        model: None,
+        is_hint: false,
     };
     for (key, value) in fields {
         let text = |value: PillValue| match value {
@@ -193,7 +206,7 @@ fn define(stem: &str, fields: Vec<(&str, PillValue)>, body: &str) -> Result<Defi
 /// The pill as a request runs it: the file's text with the arguments in their places.
 pub fn expand(definition: &Definition, called: PillCall<'_>, from: String) -> Result<Pill, String> {
     let words = split(called.arguments);
-    let needed = definition.arguments.matches('<').count();
+    let needed = if definition.is_hint { 0 } else { definition.arguments.matches('<').count() };
     if words.len() < needed {
         return Err(format!("It needs more arguments: /{} {}", called.name, definition.arguments));
     }
@@ -204,6 +217,7 @@ pub fn expand(definition: &Definition, called: PillCall<'_>, from: String) -> Re
         mode: definition.mode,
         categories: definition.categories.clone(),
         tools: definition.tools.clone(),
+        skill: None,
     })
 }
 

@@ -1,13 +1,19 @@
 //! Starts effects: each becomes a task of the actor.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
-use trimtab_engine::Effect;
-use trimtab_vocab::{CallId, RequestId};
+use trimtab_engine::{BackgroundWait, Effect};
+use trimtab_vocab::{CallId, CommandPlan, Overtime, RequestId, SnapshotLimits};
 
-use super::{ANSWERS, Actor};
+use super::{ANSWERS, Actor, CommandControls};
+use crate::commands::{self, CommandStart};
+use crate::hooks::HookStart;
 use crate::{StreamController, assistant, effects, tools, workers};
+
+/// How long a background command may take to end once it was asked to.
+const END_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Actor {
     /// Whether another process should run this request: this process has finished its own and is about to leave, so
@@ -24,12 +30,7 @@ impl Actor {
         let (deps, reporter) = (Arc::clone(&self.deps), self.reporter.clone());
         match effect {
             Effect::Admit { request } if self.is_for_others(&request) => self.has_declined = true,
-            Effect::Admit { request } => {
-                if self.asked.insert(request.clone()) {
-                    let wait = self.tasks.spawn(effects::admit(deps, reporter, request.clone()));
-                    self.waits.entry(request).or_default().push(wait);
-                }
-            }
+            Effect::Admit { request } => self.start_admission(request),
             Effect::Wait { request, timer, millis } => {
                 let wait = self.tasks.spawn(effects::wait(reporter, timer, millis));
                 self.waits.entry(request).or_default().push(wait);
@@ -46,23 +47,20 @@ impl Actor {
                 // Not among the waits of the request: a name may come after its end.
                 self.tasks.spawn(effects::title(deps, reporter, request, prompt));
             }
-            Effect::Load { request, files, marked, urls, instructions, overview, servers } => {
-                let Some(folder) = self.session.folder().map(str::to_owned) else { return };
-                // A wait that began before the answer is obsolete.
-                self.waits.remove(&request).into_iter().flatten().for_each(|wait| wait.abort());
-                let wait = self.tasks.spawn(tools::load(
-                    deps,
-                    reporter,
-                    request.clone(),
-                    folder,
-                    tools::Named { files, marked, urls, instructions, overview, servers },
-                ));
-                self.waits.entry(request).or_default().push(wait);
+            Effect::Load { request, files, marked, urls, instructions, overview, servers, skills } => {
+                self.start_load(request, tools::Named { files, marked, urls, instructions, overview, servers, skills });
             }
             Effect::Read { request, call, op } => self.start_tool(request, call, tools::ToolWork::Read(op)),
+            Effect::ReadSkill { request, call, skill, file } => {
+                self.start_tool(request, call, tools::ToolWork::ReadSkill { skill, file });
+            }
             Effect::ListServers { request, call } => self.start_tool(request, call, tools::ToolWork::ListServers),
             Effect::CallServer { request, call, plan } => {
                 self.start_tool(request, call, tools::ToolWork::CallServer(plan));
+            }
+            Effect::RunHook { request, run, plan, watch, hook } => {
+                let start = HookStart { plan, watch, hook: *hook };
+                self.start_tool(request, run, tools::ToolWork::Hook(Box::new(start)));
             }
             Effect::Draw { request, call, model, prompt, count, after_ms } => {
                 self.start_tool(request, call, tools::ToolWork::Draw { model, prompt, count, after_ms });
@@ -84,19 +82,14 @@ impl Actor {
             Effect::Restore { plan } => {
                 self.tasks.spawn(tools::restore(deps, reporter, plan));
             }
-            Effect::Run { request, call, plan, watch } => {
-                let (sender, overtime) = mpsc::channel(ANSWERS);
-                self.overtimes.insert(call.clone(), sender);
-                self.start_tool(request, call, tools::ToolWork::Run { plan, watch, overtime });
-            }
+            effect @ (Effect::Run { .. }
+            | Effect::Detach { .. }
+            | Effect::EndBackground { .. }
+            | Effect::ReadOutput { .. }
+            | Effect::InspectBackground { .. }
+            | Effect::Overtime { .. }) => self.start_for_command(effect),
             Effect::InspectEffects { request, call, watch } => {
                 self.start_tool(request, call, tools::ToolWork::InspectEffects(watch))
-            }
-            Effect::Overtime { call, overtime } => {
-                // There is one answer to a question, and a command asks one at a time.
-                if let Some(command) = self.overtimes.get(&call) {
-                    let _ = command.try_send(overtime);
-                }
             }
             Effect::ViewTasks { request, wanted, settings } => {
                 let op = self.tasks.spawn(assistant::view(deps, reporter, request.clone(), wanted, *settings));
@@ -110,8 +103,7 @@ impl Actor {
                 self.tasks.spawn(workers::start(deps, reporter, order));
             }
             Effect::DropWorker { worker, folder } => {
-                // Not among the tasks of this actor, which may have nothing else to do and end before the copy is gone.
-                drop(tokio::spawn(workers::drop_copy(deps, worker, folder)));
+                self.deps.endings.spawn(workers::drop_copy(deps, worker, folder));
             }
             Effect::Abort { call } => {
                 if let Some(controller) = self.calls.remove(&call) {
@@ -119,6 +111,94 @@ impl Actor {
                 }
             }
         }
+    }
+
+    /// Waits for a slot, once for each request.
+    fn start_admission(&mut self, request: RequestId) {
+        if self.asked.insert(request.clone()) {
+            let (deps, reporter) = (Arc::clone(&self.deps), self.reporter.clone());
+            let wait = self.tasks.spawn(effects::admit(deps, reporter, request.clone()));
+            self.waits.entry(request).or_default().push(wait);
+        }
+    }
+
+    fn start_load(&mut self, request: RequestId, named: tools::Named) {
+        let Some(folder) = self.session.folder().map(str::to_owned) else { return };
+        // A wait that began before the answer is obsolete.
+        self.waits.remove(&request).into_iter().flatten().for_each(|wait| wait.abort());
+        let (deps, reporter) = (Arc::clone(&self.deps), self.reporter.clone());
+        let wait = self.tasks.spawn(tools::load(deps, reporter, request.clone(), folder, named));
+        self.waits.entry(request).or_default().push(wait);
+    }
+
+    /// Begins what concerns a command.
+    fn start_for_command(&mut self, effect: Effect) {
+        match effect {
+            Effect::Run { request, call, plan, watch, background } => {
+                self.start_command(request, call, plan, watch, background)
+            }
+            Effect::Detach { call, why } => {
+                if let Some(command) = self.commands.get(&call) {
+                    // In this order: what is in the background has no time limit.
+                    let _ = command.overtime.try_send(Overtime::Unlimited);
+                    let _ = command.detach.try_send(why);
+                }
+            }
+            Effect::EndBackground { call } => self.end_background(&call),
+            Effect::ReadOutput { request, call, of, id, stored, since, limit } => {
+                self.start_tool(request, call, tools::ToolWork::ReadOutput { of, id, stored, since, limit });
+            }
+            Effect::InspectBackground { call, watch } => {
+                let Some(folder) = self.session.folder().map(str::to_owned) else { return };
+                self.tasks.spawn(commands::inspect_background(
+                    Arc::clone(&self.deps),
+                    self.reporter.clone(),
+                    call,
+                    folder,
+                    watch,
+                ));
+            }
+            Effect::Overtime { call, overtime } => {
+                // There is one answer to a question, and a command asks one at a time.
+                if let Some(command) = self.commands.get(&call) {
+                    let _ = command.overtime.try_send(overtime);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn start_command(
+        &mut self,
+        request: RequestId,
+        call: CallId,
+        plan: CommandPlan,
+        watch: Option<SnapshotLimits>,
+        background: Option<BackgroundWait>,
+    ) {
+        let (overtime_sender, overtime) = mpsc::channel(ANSWERS);
+        let (detach_sender, detach) = mpsc::channel(1);
+        if background.is_some() {
+            let _ = overtime_sender.try_send(Overtime::Unlimited);
+        }
+        let start = CommandStart { plan, watch, overtime, detach, background };
+        self.start_tool(request, call.clone(), tools::ToolWork::Run(Box::new(start)));
+        if let Some(stop) = self.calls.get(&call).cloned() {
+            let controls = CommandControls { overtime: overtime_sender, detach: detach_sender, stop };
+            self.commands.insert(call, controls);
+        }
+    }
+
+    /// Asks a background command to end, and ends it if it does not.
+    fn end_background(&self, call: &CallId) {
+        let Some(command) = self.commands.get(call) else { return };
+        let _ = command.overtime.try_send(Overtime::None);
+        let stop = command.stop.clone();
+        // Not among the tasks of this actor, which must not stay for it.
+        drop(tokio::spawn(async move {
+            tokio::time::sleep(END_PATIENCE).await;
+            stop.abort();
+        }));
     }
 
     fn start_tool(&mut self, request: RequestId, call: CallId, work: tools::ToolWork) {

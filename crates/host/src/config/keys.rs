@@ -101,24 +101,24 @@ pub const KEYS: &[SettingKey] = &[
         "\"\"",
         "Model that takes over if the model is still overloaded or rate-limited after all retries. Empty: none.",
     ),
-    key("subtasks.parallel", SettingKind::Int(1, 64), "4", "Workers that run at the same time."),
+    key("subtasks.parallel", SettingKind::Int(1, 64), "4", "Maximum number of workers that run at the same time."),
     key(
         "subtasks.offer",
         SettingKind::Choice(&["ask", "off", "auto"]),
         "\"ask\"",
-        "When a plan or a model suggests sub-tasks: ask, never use them, or start them within `subtasks.auto_usd`.",
+        "When a plan or a model suggests sub-tasks: ask you (ask), never use them (off), or start them within `subtasks.auto_usd` (auto).",
     ),
     key(
         "subtasks.auto_usd",
         SettingKind::Float(0.0, 1_000_000.0),
         "1.0",
-        "Estimated cost in US dollars up to which sub-tasks start without a question, where `subtasks.offer` or `--approve auto` allows it.",
+        "Estimated cost in US dollars up to which sub-tasks start without asking, if `subtasks.offer` or `--approve auto` allows it.",
     ),
     key(
         "subtasks.build_folders",
         SettingKind::Choice(&["clone", "share", "none"]),
         "\"clone\"",
-        "How a worker's copy gets `node_modules`, `.venv`, and `vendor`: cloned where the file system can share contents (else linked read-only), linked read-only, or not at all.",
+        "How a worker's copy gets `node_modules`, `.venv`, and `vendor`: cloned if the file system can share contents, otherwise linked read-only (clone), always linked read-only (share), or not at all (none).",
     ),
     key("subtasks.simple", SettingKind::Text, "\"\"", "The model for simple sub-tasks. Empty: `models.fast`."),
     key(
@@ -166,7 +166,7 @@ pub const KEYS: &[SettingKey] = &[
         "image.batch",
         SettingKind::Choice(&["distinct", "same_prompt"]),
         "\"distinct\"",
-        "For several images: distinct writes one prompt per image, same_prompt makes variants of one prompt.",
+        "For several images: write one prompt per image (distinct), or make variants of one prompt (same_prompt).",
     ),
     key(
         "image.price_usd",
@@ -178,7 +178,7 @@ pub const KEYS: &[SettingKey] = &[
         "image.detect",
         SettingKind::Bool,
         "true",
-        "Words like \"draw\" or \"create an image\" request images. false: only `trimtab images make` does.",
+        "Whether words such as \"draw\" or \"create an image\" request an image. false: only `trimtab images make` does.",
     ),
     key(
         "temperature",
@@ -199,6 +199,13 @@ pub const KEYS: &[SettingKey] = &[
         "Record every exchange with a model in this file. Play it with the model replay/FILE.",
     ),
     key(
+        "autonomy",
+        SettingKind::Choice(&["careful", "standard", "trusting"]),
+        "\"standard\"",
+        "Level that sessions begin with. careful: ask before edits and all commands. standard: as apply.files and \
+         apply.commands say. trusting: also run commands in the sandbox if undo covers them.",
+    ),
+    key(
         "apply.auto",
         SettingKind::Bool,
         "true",
@@ -208,8 +215,7 @@ pub const KEYS: &[SettingKey] = &[
         "apply.files",
         SettingKind::Choice(&["auto", "ask"]),
         "\"auto\"",
-        "Edits: auto applies them at once (you can undo them), ask asks first. Not set: models that are not in \
-         the catalog ask.",
+        "Edits: apply them at once, because you can undo them (auto), or ask first (ask). If you do not set this, edits by models outside the catalog ask first.",
     ),
     key(
         "apply.confirm_deletes",
@@ -222,8 +228,7 @@ pub const KEYS: &[SettingKey] = &[
         "apply.commands",
         SettingKind::Choice(&["ask", "auto"]),
         "\"ask\"",
-        "Commands: ask runs only read-only commands automatically. auto also runs commands that commands.allow \
-         lists and that are known to be safe.",
+        "Commands: run only read-only commands automatically (ask), or also the other commands in commands.allow (auto).",
     ),
     key(
         "apply.tasks",
@@ -242,7 +247,7 @@ pub const KEYS: &[SettingKey] = &[
         "commands.allow",
         SettingKind::Rules,
         "[]",
-        "Prefixes of commands that run automatically. Empty: the built-in list.",
+        "Prefixes of commands that are known to be safe. Read-only commands run automatically, the others only with apply.commands = \"auto\". Empty: the built-in list.",
     ),
     key("commands.ask", SettingKind::Rules, "[]", "Prefixes of commands that always ask."),
     key("commands.deny", SettingKind::Rules, "[]", "Prefixes of commands that are denied."),
@@ -250,14 +255,13 @@ pub const KEYS: &[SettingKey] = &[
         "commands.match",
         SettingKind::Choice(&["safe_prefix", "plain_prefix"]),
         "\"safe_prefix\"",
-        "How commands.allow matches: safe_prefix only with flags that are known to be safe, plain_prefix with any \
-         flags that neither delete nor leave the folder.",
+        "How commands.allow matches: only with flags that are known to be safe (safe_prefix), or with any flags that neither delete nor leave the folder (plain_prefix).",
     ),
     key(
         "commands.timeout_s",
         SettingKind::Int(1, 86_400),
-        "30",
-        "Time limit of a command in seconds. At the limit, Trimtab asks you or stops it.",
+        "120",
+        "Time limit of a command in seconds. At the limit, Trimtab asks you, offers the background, or stops it.",
     ),
     key(
         "commands.timeouts",
@@ -275,7 +279,7 @@ pub const KEYS: &[SettingKey] = &[
         "commands.memory_mb",
         SettingKind::Int(0, 1 << 30),
         "0",
-        "Address space of each process of a command, in megabytes. 0: no limit.",
+        "Maximum address space of each process of a command, in megabytes. 0: no limit.",
     ),
     key(
         "commands.processes",
@@ -287,19 +291,25 @@ pub const KEYS: &[SettingKey] = &[
         "commands.cpu_s",
         SettingKind::Int(0, 1 << 30),
         "0",
-        "CPU time of each process of a command, in seconds. 0: no limit.",
+        "Maximum CPU time of each process of a command, in seconds. 0: no limit.",
     ),
     key(
         "commands.file_mb",
         SettingKind::Int(0, 1 << 30),
         "16384",
-        "Size of a file that a command writes, in megabytes. 0: no limit.",
+        "Maximum size of a file that a command writes, in megabytes. 0: no limit.",
     ),
     key(
         "commands.sandbox",
         SettingKind::Choice(&["workspace", "read-only", "off"]),
         "\"workspace\"",
-        "Where commands can write: in the folder, nowhere, or anywhere.",
+        "Where commands can write: only in the folder (workspace), nowhere (read-only), or anywhere (off).",
+    ),
+    key(
+        "commands.network",
+        SettingKind::Choice(&["off", "ask", "on"]),
+        "\"ask\"",
+        "Hosts that sandboxed commands can reach: none (off), hosts that you allow (ask), or all public hosts (on).",
     ),
     key(
         "history.snapshot_files",
@@ -311,13 +321,13 @@ pub const KEYS: &[SettingKey] = &[
         "history.snapshot_mb",
         SettingKind::Int(0, 65_536),
         "64",
-        "Megabytes of new or changed files in a snapshot. 0: no snapshot.",
+        "Maximum size of the new or changed files in a snapshot, in megabytes. 0: no snapshot.",
     ),
     key(
         "output.thinking",
         SettingKind::Choice(&["folded", "shown"]),
         "\"folded\"",
-        "How the thinking of a model is shown: folded into one line, or complete.",
+        "How the thinking of a model is shown: in one line (folded), or in full (shown).",
     ),
     key(
         "output.archive",
@@ -329,13 +339,13 @@ pub const KEYS: &[SettingKey] = &[
         "output.archive_mb",
         SettingKind::Int(1, 256),
         "2",
-        "Megabytes of one output that are stored, from the beginning and the end.",
+        "Maximum size of a stored output, in megabytes. Trimtab keeps the beginning and the end.",
     ),
     key(
         "permissions.dialog",
         SettingKind::Choice(&["auto", "full", "compact"]),
         "\"auto\"",
-        "Answers to a command prompt: full has four, compact has three, auto uses compact for commands of an answer.",
+        "Answers to a command prompt: four (full), three (compact), or three only for commands that a reply suggests (auto).",
     ),
     key("permissions.remember_deletes", SettingKind::Bool, "false", "Let rules cover commands that delete files."),
     key("folders.trusted", SettingKind::List, "[]", "Folders that are trusted without asking."),
@@ -344,7 +354,7 @@ pub const KEYS: &[SettingKey] = &[
         "copilot.synthesis",
         SettingKind::Choice(&["model", "list"]),
         "\"model\"",
-        "How tool results are summarized: in the model's words or as a list.",
+        "How tool results are summarized: in the model's words (model), or as a list (list).",
     ),
     key(
         "copilot.flow",
@@ -356,8 +366,7 @@ pub const KEYS: &[SettingKey] = &[
         "copilot.intelligent_routing",
         SettingKind::Choice(&["off", "minimal", "aggressive"]),
         "\"off\"",
-        "Whether the fast model routes a request: off, minimal (only if the rules cannot decide; prefers to \
-         act), or aggressive (asks about everything that is ambiguous).",
+        "How the fast model routes requests that fixed rules cannot route: not at all (off), with a preference to act (minimal), or with a question if anything is ambiguous (aggressive).",
     ),
     key(
         "copilot.unsure_below",
@@ -382,7 +391,7 @@ pub const KEYS: &[SettingKey] = &[
         "copilot.approval_mode",
         SettingKind::Choice(&["none", "before_step", "after_step", "both"]),
         "\"none\"",
-        "Where the steps of a plan stop for approval.",
+        "When Trimtab asks about a step of a plan: never (none), before the step (before_step), after it (after_step), or both (both).",
     ),
     key("copilot.enable_planning", SettingKind::Bool, "true", "Plan large tasks first."),
     key("copilot.plan_approval", SettingKind::Bool, "true", "Ask for approval of a plan before it runs."),
@@ -403,15 +412,14 @@ pub const KEYS: &[SettingKey] = &[
         "copilot.triggers",
         SettingKind::Phrases,
         "[\"implement\", \"build\", \"create it\", \"do it\", \"go ahead\", \"make it\"]",
-        "The phrases that start the work. Empty: only `trimtab control implement` does.",
+        "Phrases that start the work. Empty: only `trimtab control implement` does.",
     ),
     key("copilot.pause_enabled", SettingKind::Bool, "true", "Allow pausing between steps."),
     key(
         "copilot.pace",
         SettingKind::Choice(&["autonomous", "incremental", "single"]),
         "\"autonomous\"",
-        "How much Trimtab does before it waits for \"continue\": everything, one or two steps, or one round of \
-         tool calls.",
+        "How much Trimtab does before it waits for \"continue\": everything (autonomous), one or two steps (incremental), or one round of tool calls (single).",
     ),
     key(
         "copilot.auto_continue",
@@ -429,7 +437,7 @@ pub const KEYS: &[SettingKey] = &[
         "truncation.on_max_tokens",
         SettingKind::Choice(&["ask", "stop", "auto_continue"]),
         "\"ask\"",
-        "If a reply reaches the output limit: ask if it would have acted, stop, or continue automatically.",
+        "If a reply reaches the output limit: ask you if the reply would have acted (ask), stop (stop), or continue automatically (auto_continue).",
     ),
     key(
         "truncation.allow_recovered_changes",
@@ -448,19 +456,19 @@ pub const KEYS: &[SettingKey] = &[
         "diff.noop",
         SettingKind::Choice(&["classify", "block", "skip"]),
         "\"classify\"",
-        "A diff without effect: classify (skip if already applied, block if it fits nowhere), block, or skip.",
+        "A diff without effect: skip it if it is already applied, and block it if it fits nowhere (classify), always block it (block), or always skip it (skip).",
     ),
     key(
         "tui.theme",
         SettingKind::Choice(&["auto", "dark", "light", "ansi", "plain"]),
         "\"auto\"",
-        "Colors of the terminal UI: from the terminal, for dark or light terminals, the 16 ANSI colors, or none.",
+        "Colors of the terminal UI: as the terminal reports (auto), for a dark or light terminal (dark, light), the 16 ANSI colors (ansi), or none (plain).",
     ),
     key(
         "tui.status",
         SettingKind::List,
         "[]",
-        "Entries of the status line, in this order: mode, model, effort, folder, branch, autonomy, context, \
+        "Entries of the status line, in this order: mode, autonomy, model, effort, folder, branch, context, \
          tokens, cached, speed, cost, session. Empty: all that fit.",
     ),
     key(
@@ -468,6 +476,13 @@ pub const KEYS: &[SettingKey] = &[
         SettingKind::Bool,
         "false",
         "Print plain lines instead of a full-screen UI, for screen readers and simple terminals.",
+    ),
+    key("tui.vim", SettingKind::Bool, "false", "Edit messages in the terminal UI with the keys of Vim."),
+    key(
+        "tui.mouse",
+        SettingKind::Bool,
+        "false",
+        "Scroll full-screen views of the terminal UI with the mouse wheel. Hold Shift to select text there.",
     ),
     key(
         "keys",
@@ -479,8 +494,7 @@ pub const KEYS: &[SettingKey] = &[
         "message.while_running",
         SettingKind::Choice(&["steer", "queue", "replace"]),
         "\"steer\"",
-        "A new message while a request runs: steer sends it to the request, queue waits for its end, replace \
-         cancels it.",
+        "A new message while a request runs: send it to the request (steer), send it after the request (queue), or cancel the request (replace).",
     ),
     key(
         "context.files",
@@ -493,14 +507,13 @@ pub const KEYS: &[SettingKey] = &[
         "context.handoff_at",
         SettingKind::Float(0.1, 1.0),
         "0.85",
-        "Share of the context window at which Trimtab asks how to continue.",
+        "Share of the context window above which Trimtab does what context.strategy says.",
     ),
     key(
         "context.strategy",
         SettingKind::Choice(&["both", "compress", "ask"]),
         "\"both\"",
-        "What happens at context.handoff_at: summarize older messages (compress), ask you (ask), or summarize \
-         first and ask if that is not enough (both).",
+        "What Trimtab does above context.handoff_at: summarize older messages (compress), ask you how to continue (ask), or summarize first and ask if that is not enough (both).",
     ),
     key(
         "context.session_mb",
@@ -544,8 +557,7 @@ pub const KEYS: &[SettingKey] = &[
         "memory.ingest",
         SettingKind::Choice(&["durable", "all", "off"]),
         "\"durable\"",
-        "Which of your messages later sessions remember: lasting facts (\"My name is …\", \"we use tabs\"), all, \
-         or none.",
+        "Which of your messages later sessions remember: lasting facts such as \"we use tabs\" (durable), all (all), or none (off).",
     ),
     key(
         "memory.recall_bytes",
@@ -578,7 +590,7 @@ pub const KEYS: &[SettingKey] = &[
         "true",
         "Let words such as \"delete\" or \"why\" influence the confidence.",
     ),
-    key("assistant.suggest_changes", SettingKind::Bool, "true", "Let a text answer offer to make the changes."),
+    key("assistant.suggest_changes", SettingKind::Bool, "true", "Let a text answer offer to make changes."),
     key("assistant.max_operations", SettingKind::Int(1, 100), "8", "Maximum number of operations in one proposal."),
     key("assistant.max_options", SettingKind::Int(1, 20), "7", "Number of tasks that a question offers first."),
     key(
@@ -603,7 +615,7 @@ pub const KEYS: &[SettingKey] = &[
         "assistant.audit_raw",
         SettingKind::Choice(&["truncated", "off", "full"]),
         "\"truncated\"",
-        "How much of the model's text the audit trail keeps: the first 4 KB, nothing, or 16 KB.",
+        "How much of the model's text the audit trail keeps: the first 4 KB (truncated), nothing (off), or the first 16 KB (full).",
     ),
     key("limits.steps", SettingKind::Int(1, 10_000), "25", "Maximum number of model calls per request."),
     key(
@@ -617,7 +629,7 @@ pub const KEYS: &[SettingKey] = &[
         "limits.thinking_tokens",
         SettingKind::Int(0, 1_000_000),
         "0",
-        "Maximum number of thinking tokens before an answer.",
+        "Maximum number of thinking tokens before an answer, if effort is auto. 0: the provider's default.",
     ),
     key(
         "limits.budget_usd",
@@ -667,7 +679,7 @@ pub const PROVIDER_KEYS: &[SettingKey] = &[
         "api",
         SettingKind::Choice(&["auto", "chat", "responses"]),
         "\"auto\"",
-        "Which of OpenAI's two APIs. auto: responses at api.openai.com, chat elsewhere.",
+        "Which OpenAI API to use: Responses at api.openai.com and Chat Completions elsewhere (auto), always Chat Completions (chat), or always Responses (responses).",
     ),
     key("base_url", SettingKind::Text, "\"\"", "Address of the provider."),
     key("api_key_env", SettingKind::Text, "\"\"", "Environment variable with the API key. Empty: no key."),
@@ -697,7 +709,7 @@ pub const SERVER_KEYS: &[SettingKey] = &[
         "trust_annotations",
         SettingKind::Bool,
         "false",
-        "Whether tools that the server marks as read-only run without a question.",
+        "Whether tools that the server marks as read-only run without asking.",
     ),
 ];
 

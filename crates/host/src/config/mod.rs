@@ -4,6 +4,7 @@
 //! Errors name the place and the nearest valid name. Unknown environment variables with our prefix may belong to
 //! another program, so they are reported, not refused.
 
+mod beside;
 mod catalog;
 mod extras;
 mod keep_model;
@@ -16,6 +17,7 @@ mod raw;
 mod resolve;
 mod rules;
 mod server_file;
+mod set_value;
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -23,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use trimtab_vocab::{Problem, ProblemKind};
 
+pub use beside::texts_beside;
 pub use catalog::{Catalog, catalog_source};
 pub use keep_model::{ProviderAddress, keep_model};
 pub use keys::{
@@ -33,6 +36,7 @@ pub use resolve::{
     ExternalTools, Keeping, Profile, RequestLimits, Roles, Shown, TaskSettings, TuiSettings, without_password,
 };
 pub use server_file::{NewServer, add_server, enable_server, remove_server};
+pub use set_value::{SettingChange, set_value, unset_value};
 
 use raw::RawSettings;
 
@@ -85,11 +89,15 @@ pub struct Flag {
 
 /// Reads the settings of this process.
 pub fn load(flags: &[Flag]) -> Result<Profile, Problem> {
+    load_from(&environment(), flags)
+}
+
+/// The environment of this process.
+pub fn environment() -> BTreeMap<String, String> {
     // Names and values that are not text cannot be settings of ours.
-    let variables = std::env::vars_os()
+    std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
-    load_from(&variables, flags)
+        .collect()
 }
 
 /// Reads the settings under a given environment.

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use toml::Value;
-use trimtab_vocab::{Applying, Problem, ProblemKind, Sandbox};
+use trimtab_vocab::{Applying, Autonomy, NetworkAccess, Problem, ProblemKind, Sandbox};
 
 use super::lines::Lines;
 use super::raw::Origin;
@@ -16,7 +16,7 @@ use super::rules;
 const LARGEST: u64 = 64 * 1024;
 
 /// What a project may say.
-const ALLOWED: &str = "context.files, commands.ask, commands.deny, commands.sandbox, commands.timeout_s, apply.auto, \
+const ALLOWED: &str = "autonomy, context.files, commands.ask, commands.deny, commands.network, commands.sandbox, commands.timeout_s, apply.auto, \
                        apply.files and apply.commands";
 
 impl Profile {
@@ -32,6 +32,10 @@ impl Profile {
         let lines = Lines::new(&text);
         let place = |path: &str| Origin::File(file.clone(), lines.line(path));
         for (section, value) in table {
+            if section == "autonomy" {
+                self.limit_autonomy(place(&section), value)?;
+                continue;
+            }
             let Value::Table(inner) = value else { return Err(foreign(&place(&section), &section)) };
             for (name, value) in inner {
                 let path = format!("{section}.{name}");
@@ -41,6 +45,20 @@ impl Profile {
         Ok(self)
     }
 
+    /// The level that sessions in this folder have at most. Unlike a value, it also limits what is chosen for one run or
+    /// with a key: otherwise it would be no limit.
+    fn limit_autonomy(&mut self, origin: Origin, value: Value) -> Result<(), Problem> {
+        let Some(limit) = value.as_str().and_then(Autonomy::named) else {
+            return Err(refused(&origin, &format!("Invalid value {value} for autonomy"))
+                .hint("Expected careful, standard, or trusting."));
+        };
+        self.hands.autonomy_limit = Some(limit);
+        if self.hands.autonomy.unwrap_or_default() > limit {
+            self.raw.set("autonomy", value, origin);
+        }
+        Ok(())
+    }
+
     fn tighten(&mut self, origin: Origin, path: &str, value: Value) -> Result<(), Problem> {
         let looser = || {
             refused(&origin, &format!("{path} = {value} is less strict than your own setting"))
@@ -48,8 +66,15 @@ impl Profile {
         };
         let raw = &self.raw;
         let is_said = |path: &str| raw.get(path).is_some_and(|(_, origin)| origin.is_of_this_run());
-        let is_value =
-            matches!(path, "apply.auto" | "apply.files" | "apply.commands" | "commands.sandbox" | "commands.timeout_s");
+        let is_value = matches!(
+            path,
+            "apply.auto"
+                | "apply.files"
+                | "apply.commands"
+                | "commands.network"
+                | "commands.sandbox"
+                | "commands.timeout_s"
+        );
         if is_value && is_said(path) {
             return Ok(());
         }
@@ -57,7 +82,7 @@ impl Profile {
         match (path, &value) {
             ("commands.ask" | "commands.deny", _) => {
                 let list = rules::read(path, &value, &origin)?;
-                let all = if path == "commands.ask" { &mut hands.ask } else { &mut hands.deny };
+                let all = if path == "commands.ask" { &mut hands.lists.ask } else { &mut hands.lists.deny };
                 all.extend(list);
                 let all = all.iter().cloned().map(Value::String).collect();
                 self.raw.set(path, Value::Array(all), origin);
@@ -82,12 +107,14 @@ impl Profile {
                     hands.files = Applying::Ask;
                 }
                 if !is_said("apply.commands") {
-                    hands.commands = Applying::Ask;
+                    (hands.commands, hands.commands_chosen) = (Applying::Ask, true);
                 }
             }
             ("apply.auto", Value::Boolean(true)) => {}
             ("apply.files", Value::String(said)) if said == "ask" => hands.files = Applying::Ask,
-            ("apply.commands", Value::String(said)) if said == "ask" => hands.commands = Applying::Ask,
+            ("apply.commands", Value::String(said)) if said == "ask" => {
+                (hands.commands, hands.commands_chosen) = (Applying::Ask, true);
+            }
             ("apply.files", Value::String(said)) if said == "auto" && hands.files == Applying::Auto => {}
             ("apply.commands", Value::String(said)) if said == "auto" && hands.commands == Applying::Auto => {}
             ("commands.sandbox", Value::String(said)) => match (said.as_str(), hands.sandbox) {
@@ -96,13 +123,17 @@ impl Profile {
                 ("workspace", Sandbox::Workspace) | ("off", Sandbox::Off) => {}
                 _ => return Err(looser()),
             },
-            ("commands.timeout_s", Value::Integer(seconds)) => match u64::try_from(*seconds) {
-                Ok(seconds @ 1..) if seconds <= hands.timeout_s => hands.timeout_s = seconds,
+            ("commands.network", Value::String(said)) => match (said.as_str(), hands.network) {
+                ("off", _) => hands.network = NetworkAccess::Off,
+                ("ask", NetworkAccess::On) => hands.network = NetworkAccess::Ask,
+                ("ask", NetworkAccess::Ask) | ("on", NetworkAccess::On) => {}
                 _ => return Err(looser()),
             },
-            ("apply.auto" | "apply.files" | "apply.commands" | "commands.sandbox" | "commands.timeout_s", _) => {
-                return Err(looser());
-            }
+            ("commands.timeout_s", Value::Integer(seconds)) => match u64::try_from(*seconds) {
+                Ok(seconds @ 1..) if seconds <= hands.times.timeout_s => hands.times.timeout_s = seconds,
+                _ => return Err(looser()),
+            },
+            _ if is_value => return Err(looser()),
             _ => return Err(foreign(&origin, path)),
         }
         self.raw.set(path, value, origin);
@@ -170,19 +201,37 @@ mod tests {
         let hands = &profile.hands;
         assert_eq!((hands.files, hands.commands), (Applying::Ask, Applying::Ask));
         assert_eq!(
-            (hands.deny.as_slice(), hands.ask.as_slice()),
+            (hands.lists.deny.as_slice(), hands.lists.ask.as_slice()),
             (["git push".to_owned()].as_slice(), ["npm".to_owned()].as_slice())
         );
-        assert_eq!((hands.sandbox, hands.timeout_s), (Sandbox::ReadOnly, 5));
+        assert_eq!((hands.sandbox, hands.times.timeout_s), (Sandbox::ReadOnly, 5));
         let shown = profile.shown().into_iter().find(|shown| shown.path == "commands.deny").expect("shown");
         assert!(shown.origin.ends_with(".trimtab/config.toml, line 4"), "{shown:?}");
+    }
+
+    #[test]
+    fn a_project_limits_autonomy_and_never_raises_it() {
+        let levels = |variable: Option<(&str, &str)>, user: &str, project: &str| {
+            let settings = under(variable, user, project).expect("no contradiction").command_settings();
+            (settings.autonomy.level, settings.autonomy.limit)
+        };
+        let (careful, trusting) = (Some(Autonomy::Careful), Some(Autonomy::Trusting));
+        assert_eq!(levels(None, "", ""), (None, None));
+        assert_eq!(levels(None, "autonomy = \"trusting\"\n", "autonomy = \"careful\"\n"), (trusting, careful));
+        let said = Some(("TRIMTAB_AUTONOMY", "trusting"));
+        assert_eq!(levels(said, "", "autonomy = \"careful\"\n"), (trusting, careful), "it limits one run, too");
+        assert_eq!(levels(None, "", "autonomy = \"trusting\"\n"), (None, trusting), "a limit is not a level");
+        let problem = with("", "autonomy = \"yolo\"\n").expect_err("refused");
+        assert!(problem.message.contains("autonomy"), "{}", problem.message);
+        let asks = with("", "[apply]\ncommands = \"ask\"\n").expect("stricter").command_settings();
+        assert!(asks.commands.apply_chosen);
     }
 
     #[test]
     fn the_environment_beats_a_project_and_a_project_beats_the_file() {
         let hands = |variable: Option<(&str, &str)>, project: &str| {
             let profile = under(variable, "[commands]\ntimeout_s = 40\n", project).expect("no contradiction");
-            (profile.hands.files, profile.hands.sandbox, profile.hands.timeout_s)
+            (profile.hands.files, profile.hands.sandbox, profile.hands.times.timeout_s)
         };
         let project = "[apply]\nfiles = \"ask\"\n[commands]\nsandbox = \"workspace\"\ntimeout_s = 20\n";
         assert_eq!(hands(None, project), (Applying::Ask, Sandbox::Workspace, 20));

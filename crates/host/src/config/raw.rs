@@ -24,6 +24,8 @@ pub enum Origin {
     Environment(String),
     /// An option of the command.
     Flag(String),
+    /// An argument of the command.
+    CommandLine,
     /// Another setting that stands for several.
     Setting(String),
     /// One of these, under another name for the setting.
@@ -34,7 +36,7 @@ impl Origin {
     /// Whether it was set for this run, and so overrides all files.
     pub(super) fn is_of_this_run(&self) -> bool {
         match self {
-            Self::Environment(_) | Self::Flag(_) => true,
+            Self::Environment(_) | Self::Flag(_) | Self::CommandLine => true,
             Self::Alias(origin, _) => origin.is_of_this_run(),
             Self::Default | Self::File(..) | Self::Setting(_) => false,
         }
@@ -49,6 +51,7 @@ impl fmt::Display for Origin {
             Self::File(path, Some(line)) => write!(f, "{}, line {line}", path.display()),
             Self::Environment(name) => write!(f, "environment {name}"),
             Self::Flag(name) => write!(f, "option {name}"),
+            Self::CommandLine => f.write_str("command line"),
             Self::Setting(name) => write!(f, "setting {name}"),
             Self::Alias(origin, name) => write!(f, "{origin}, as {name}"),
         }
@@ -282,6 +285,17 @@ impl RawSettings {
                 Value::Array(items.map(|item| Value::String(item.into())).collect())
             }
         };
+        self.add_value(path, kind, value, origin)
+    }
+
+    /// Adds a value, if it is one that the setting takes.
+    pub(super) fn add_value(
+        &mut self,
+        path: &str,
+        kind: SettingKind,
+        value: Value,
+        origin: Origin,
+    ) -> Result<(), Problem> {
         check(path, kind, &value, &origin)?;
         self.set(path, value, origin);
         Ok(())
@@ -373,7 +387,7 @@ fn twice(path: &str, value: &Value, origin: &Origin) -> Problem {
         .hint("They are the same setting; keep one of the two.")
 }
 
-fn unknown(path: &str, origin: &Origin) -> Problem {
+pub(super) fn unknown(path: &str, origin: &Origin) -> Problem {
     if is_section(path) {
         let inside = KEYS.iter().find_map(|key| key.path.strip_prefix(&format!("{path}.")));
         let example = inside.map_or(String::new(), |key| format!(", for example [{path}] and below it {key} = …"));

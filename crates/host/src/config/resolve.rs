@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use toml::Value;
 use trimtab_vocab::{
-    AnswerProtocol, AnswerStyle, Applying, AutoMode, CommandSettings, ContextSettings, Copilot, Dialog, Effort,
-    FileSettings, ImageSettings, Machine, MemorySettings, ModelFacts, ModelSettings, Noop, OnMaxTokens, Problem,
-    ProblemKind, Recovery, RunSettings, Sandbox, SnapshotSettings, SubtaskSettings, TaskKind, TaskLimits, WhileRunning,
-    WorkerModel,
+    AnswerProtocol, AnswerStyle, Applying, AutoMode, Autonomy, AutonomySettings, CommandSettings, ContextSettings,
+    Copilot, Dialog, Effort, FileSettings, ImageSettings, Machine, MemorySettings, ModelFacts, ModelSettings,
+    NetworkAccess, Noop, OnMaxTokens, Problem, ProblemKind, Recovery, RunSettings, Sandbox, SnapshotSettings,
+    SubtaskSettings, TaskKind, TaskLimits, WhileRunning, WorkerModel,
 };
 use trimtab_world::models::{Dialect, Provider, Registry, SearchKind, SearchService};
 use trimtab_world::store::hash;
@@ -87,6 +87,10 @@ pub struct TuiSettings {
     pub plain: bool,
     /// What models think is shown whole, in plain lines as well.
     pub shows_thinking: bool,
+    /// Messages are edited with the keys of Vim.
+    pub vim: bool,
+    /// The wheel of the mouse scrolls views.
+    pub mouse: bool,
     /// Keys by the name of what they do.
     pub keys: BTreeMap<String, String>,
 }
@@ -107,38 +111,38 @@ pub struct Roles {
 /// What may be done without asking, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionSettings {
+    /// The level of autonomy, if the user has set one.
+    pub autonomy: Option<Autonomy>,
+    /// The level that the project allows at most.
+    pub autonomy_limit: Option<Autonomy>,
     /// Changes of files.
     pub files: Applying,
     /// The user has set that, and does not only leave it at its default.
     pub files_chosen: bool,
     /// Deletions are asked about.
     pub confirm_deletes: bool,
+    /// The user has set that.
+    pub confirm_chosen: bool,
     /// Commands that are known to be safe.
     pub commands: Applying,
-    /// Beginnings of such commands; absent: the built-in list.
-    pub allow: Option<Vec<String>>,
-    /// Beginnings of commands that are always asked about.
-    pub ask: Vec<String>,
-    /// Beginnings of commands that are refused.
-    pub deny: Vec<String>,
-    /// An allowed beginning vouches for flags that are not known to be safe, too.
-    pub plain_prefix: bool,
+    /// The user or the project has set that.
+    pub commands_chosen: bool,
+    /// What is known of commands by how they begin.
+    pub lists: CommandLists,
     /// Which answers a question about a command offers.
     pub dialog: Dialog,
-    /// A rule may cover commands that delete.
+    /// Whether rules can allow commands that delete files.
     pub remember_deletes: bool,
-    /// Seconds that a command may take.
-    pub timeout_s: u64,
-    /// The same, for commands that begin so.
-    pub timeouts: BTreeMap<String, u64>,
-    /// Seconds that a model may ask for.
-    pub longest_s: u64,
+    /// How long commands may take.
+    pub times: CommandTimes,
     /// What one command may use.
     pub limits: trimtab_world::sandbox::CommandLimits,
     /// Outputs that are not shown whole are stored.
     pub archive_output: bool,
     /// How commands are fenced in.
     pub sandbox: Sandbox,
+    /// Hosts that sandboxed commands can reach.
+    pub network: NetworkAccess,
     /// Folders that are trusted.
     pub trusted: Vec<String>,
     /// The name of the assistant, and how it summarizes its work.
@@ -147,6 +151,30 @@ pub struct PermissionSettings {
     pub recovery: Recovery,
     /// The machine as commands meet it.
     pub machine: Machine,
+}
+
+/// What is known of commands by how they begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandLists {
+    /// Beginnings of commands that are known to be safe; absent: the built-in list.
+    pub allow: Option<Vec<String>>,
+    /// Beginnings of commands that are always asked about.
+    pub ask: Vec<String>,
+    /// Beginnings of commands that are refused.
+    pub deny: Vec<String>,
+    /// An allowed beginning vouches for flags that are not known to be safe, too.
+    pub plain_prefix: bool,
+}
+
+/// How long commands may take, in seconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandTimes {
+    /// Timeout of a command in seconds.
+    pub timeout_s: u64,
+    /// Timeouts in seconds for commands that begin with these texts.
+    pub timeouts: BTreeMap<String, u64>,
+    /// What a model may ask for.
+    pub longest_s: u64,
 }
 
 /// The settings for the user's tasks.
@@ -178,6 +206,8 @@ pub struct Keeping {
 pub struct RequestLimits {
     /// Model calls of one request.
     pub steps: u32,
+    /// The user has set that, and does not only leave it at its default.
+    pub steps_chosen: bool,
     /// Requests at once.
     pub jobs: u32,
     /// Tokens of one reply.
@@ -298,6 +328,8 @@ impl Profile {
             status: list(&raw, "tui.status"),
             plain: yes(&raw, "tui.plain"),
             shows_thinking: text(&raw, "output.thinking") == "shown",
+            vim: yes(&raw, "tui.vim"),
+            mouse: yes(&raw, "tui.mouse"),
             keys: texts(&raw, "keys"),
         };
         let external =
@@ -331,6 +363,14 @@ impl Profile {
         self.run_settings().map(|settings| settings.models.model)
     }
 
+    /// Whether a model can be called by this name, as far as the settings tell: its provider is known and set up.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn check_model(&self, model: &str) -> Result<(), Problem> {
+        trimtab_world::models::ModelRegistry::find(&self.registry(), model).map(drop)
+    }
+
     /// What steers a request, for [`crate::Client::compose`] alone: it knows nothing of the folder.
     pub(crate) fn run_settings(&self) -> Result<RunSettings, Problem> {
         let Some(model) = self.model.clone() else {
@@ -359,6 +399,7 @@ impl Profile {
                 vision_model,
                 vision_facts,
                 max_steps: self.limits.steps,
+                steps_chosen: self.limits.steps_chosen,
                 max_output_tokens: self.limits.max_output_tokens,
                 retries: self.limits.retries,
                 temperature: self.temperature,
@@ -375,6 +416,7 @@ impl Profile {
                 apply: self.hands.files,
                 confirm_deletes: self.hands.confirm_deletes,
                 apply_chosen: self.hands.files_chosen,
+                confirm_chosen: self.hands.confirm_chosen,
             },
             style: self.hands.style.clone(),
             recovery: self.hands.recovery,
@@ -395,18 +437,21 @@ impl Profile {
         RunSettings {
             commands: CommandSettings {
                 apply: self.hands.commands,
-                allowed: self.hands.allow.clone(),
-                asked: self.hands.ask.clone(),
-                denied: self.hands.deny.clone(),
-                plain_prefix: self.hands.plain_prefix,
-                timeout_s: self.hands.timeout_s,
-                timeouts: self.hands.timeouts.clone(),
-                longest_s: self.hands.longest_s,
+                apply_chosen: self.hands.commands_chosen,
+                allowed: self.hands.lists.allow.clone(),
+                asked: self.hands.lists.ask.clone(),
+                denied: self.hands.lists.deny.clone(),
+                plain_prefix: self.hands.lists.plain_prefix,
+                timeout_s: self.hands.times.timeout_s,
+                timeouts: self.hands.times.timeouts.clone(),
+                longest_s: self.hands.times.longest_s,
                 archive_output: self.hands.archive_output,
                 dialog: self.hands.dialog,
                 remember_deletes: self.hands.remember_deletes,
                 sandbox: self.hands.sandbox,
+                network: self.hands.network,
             },
+            autonomy: AutonomySettings { level: self.hands.autonomy, limit: self.hands.autonomy_limit },
             machine: Machine { ports: self.own_ports(), ..self.hands.machine.clone() },
             ..RunSettings::default()
         }
@@ -674,6 +719,7 @@ fn section<T: DeserializeOwned>(raw: &RawSettings, prefix: &str) -> Result<T, Pr
 fn request_limits(raw: &RawSettings) -> RequestLimits {
     RequestLimits {
         steps: number(raw, "limits.steps"),
+        steps_chosen: is_chosen(raw, "limits.steps"),
         jobs: number(raw, "limits.jobs"),
         max_output_tokens: number(raw, "limits.max_output_tokens"),
         thinking_tokens: number(raw, "limits.thinking_tokens"),
@@ -689,25 +735,34 @@ fn request_limits(raw: &RawSettings) -> RequestLimits {
 }
 
 fn permissions(raw: &RawSettings, applying: impl Fn(&str) -> Applying, machine: Machine) -> PermissionSettings {
-    let is_chosen = |path: &str| raw.get(path).is_some_and(|(_, origin)| *origin != Origin::Default);
+    let is_chosen = |path: &str| is_chosen(raw, path);
     PermissionSettings {
+        autonomy: Autonomy::named(&text(raw, "autonomy")).filter(|_| is_chosen("autonomy")),
+        autonomy_limit: None,
         files: applying("apply.files"),
         files_chosen: is_chosen("apply.files") || is_chosen("apply.auto"),
         confirm_deletes: yes(raw, "apply.confirm_deletes"),
+        confirm_chosen: is_chosen("apply.confirm_deletes"),
         commands: applying("apply.commands"),
-        allow: Some(beginnings(raw, "commands.allow")).filter(|allow| !allow.is_empty()),
-        ask: beginnings(raw, "commands.ask"),
-        deny: beginnings(raw, "commands.deny"),
-        plain_prefix: text(raw, "commands.match") == "plain_prefix",
+        // `apply.auto = true` is not a word about commands, which ask by default.
+        commands_chosen: is_chosen("apply.commands") || !yes(raw, "apply.auto"),
+        lists: CommandLists {
+            allow: Some(beginnings(raw, "commands.allow")).filter(|allow| !allow.is_empty()),
+            ask: beginnings(raw, "commands.ask"),
+            deny: beginnings(raw, "commands.deny"),
+            plain_prefix: text(raw, "commands.match") == "plain_prefix",
+        },
         dialog: match text(raw, "permissions.dialog").as_str() {
             "full" => Dialog::Full,
             "compact" => Dialog::Compact,
             _ => Dialog::Auto,
         },
         remember_deletes: yes(raw, "permissions.remember_deletes"),
-        timeout_s: number(raw, "commands.timeout_s").into(),
-        timeouts: numbers(raw, "commands.timeouts"),
-        longest_s: number(raw, "commands.longest_s").into(),
+        times: CommandTimes {
+            timeout_s: number(raw, "commands.timeout_s").into(),
+            timeouts: numbers(raw, "commands.timeouts"),
+            longest_s: number(raw, "commands.longest_s").into(),
+        },
         limits: trimtab_world::sandbox::CommandLimits {
             memory: limit(raw, "commands.memory_mb", 1 << 20),
             file_size: limit(raw, "commands.file_mb", 1 << 20),
@@ -716,6 +771,11 @@ fn permissions(raw: &RawSettings, applying: impl Fn(&str) -> Applying, machine: 
             output: usize::try_from(number(raw, "output.archive_mb")).unwrap_or(1) << 20,
         },
         archive_output: yes(raw, "output.archive"),
+        network: match text(raw, "commands.network").as_str() {
+            "off" => NetworkAccess::Off,
+            "on" => NetworkAccess::On,
+            _ => NetworkAccess::Ask,
+        },
         sandbox: match text(raw, "commands.sandbox").as_str() {
             "read-only" => Sandbox::ReadOnly,
             "off" => Sandbox::Off,
@@ -730,6 +790,11 @@ fn permissions(raw: &RawSettings, applying: impl Fn(&str) -> Applying, machine: 
         recovery: recovery(raw),
         machine,
     }
+}
+
+/// Whether somebody has set it, and does not only leave it at its default.
+fn is_chosen(raw: &RawSettings, path: &str) -> bool {
+    raw.get(path).is_some_and(|(_, origin)| *origin != Origin::Default)
 }
 
 fn recovery(raw: &RawSettings) -> Recovery {

@@ -182,6 +182,15 @@ fn named_files(
     Ok(files)
 }
 
+/// The files of a folder that a command line names, with the hashes of their contents if those count.
+pub(crate) fn files_named_in(argv: &[String], folder: &Path, is_bound: bool) -> Result<Vec<(String, String)>, String> {
+    let named = named_files(argv, &[], folder, folder)?;
+    Ok(match is_bound {
+        true => hashed(named)?.into_iter().map(|file| (file.path, file.hash)).collect(),
+        false => named.into_iter().map(|(path, _)| (path, String::new())).collect(),
+    })
+}
+
 /// The same files with the hashes of their contents.
 fn hashed(files: Vec<(String, PathBuf)>) -> Result<Vec<ServerFile>, String> {
     let file = |(path, real): (String, PathBuf)| match hash_file(&real, LARGEST_SERVER_FILE) {

@@ -23,7 +23,7 @@ pub struct Imported {
     pub known: usize,
 }
 
-/// Something of a calendar that was not taken over.
+/// A calendar entry that was not imported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// The task, by its title.

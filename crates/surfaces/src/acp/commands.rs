@@ -5,6 +5,7 @@ use trimtab_host::config::Profile;
 use trimtab_host::{Client, Pills};
 use trimtab_vocab::{Control, Mode, OnConflict, Problem, SessionId, format};
 
+use crate::slash::{self, COMMANDS, SlashCommand, SlashReading, SlashSurface};
 use crate::words;
 
 /// A command of the program itself.
@@ -19,6 +20,8 @@ pub(super) enum EditorCommand {
     Model(String),
     /// Another effort; empty: the provider's default.
     Effort(String),
+    /// Another level of autonomy; empty: show the levels.
+    Autonomy(String),
     Mode(Mode),
     /// Start the work that was discussed.
     Implement,
@@ -29,52 +32,48 @@ pub(super) enum EditorCommand {
     Servers(String),
 }
 
-/// The commands with their arguments and what they do, in the order in which they are offered.
-const COMMANDS: &[(&str, &str, &str)] = &[
-    ("changes", "", "List the changes of this session"),
-    ("rewind", "how many changes", "Undo changes"),
-    ("forward", "how many changes", "Redo undone changes"),
-    ("model", "PROVIDER/NAME", "Show or choose the model for the next requests"),
-    ("effort", "auto, off, minimal, low, medium, high, or max", "Set how much the model thinks"),
-    ("auto", "", "Do what the request needs"),
-    ("chat", "", "Answer only, without tools"),
-    ("plan", "", "Read and plan, without changes"),
-    ("implement", "", "Start the work that you discussed"),
-    ("subtasks", "the request", "Break a request down for several workers"),
-    ("pause", "", "Pause after this step"),
-    ("resume", "", "Continue after a pause"),
-    ("skip", "", "Skip the current step"),
-    ("mcp", "enable NAME or disable NAME", "List the MCP servers of the editor, or approve or refuse one"),
-    ("handoff", "", "Continue in a new session with a summary and the open tasks"),
-    ("extend", "", "Continue here with the whole conversation"),
-];
-
-/// The command that a text is, if it is one. A text after a command that takes none makes it a request.
-pub(super) fn read(text: &str) -> Option<EditorCommand> {
-    let rest = text.trim().strip_prefix('/')?;
-    let (name, words) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    let words = words.trim();
-    let steps = || if words.is_empty() { Some(1) } else { words.parse().ok().filter(|steps| *steps > 0) };
-    let alone = |command: EditorCommand| words.is_empty().then_some(command);
+/// What an editor shows where the text of a command is typed.
+fn input_hint(name: &str) -> &'static str {
     match name {
-        "changes" => alone(EditorCommand::Changes),
-        "rewind" => steps().map(EditorCommand::Rewind),
-        "forward" => steps().map(EditorCommand::Forward),
-        "model" => Some(EditorCommand::Model(words.to_owned())),
-        "effort" => Some(EditorCommand::Effort(words.to_owned())),
-        "auto" => alone(EditorCommand::Mode(Mode::Auto)),
-        "chat" => alone(EditorCommand::Mode(Mode::Chat)),
-        "plan" => alone(EditorCommand::Mode(Mode::Plan)),
-        "implement" => alone(EditorCommand::Implement),
-        "subtasks" => (!words.is_empty()).then(|| EditorCommand::Subtasks(words.to_owned())),
-        "pause" => alone(EditorCommand::Control(Control::Pause)),
-        "resume" => alone(EditorCommand::Control(Control::Resume)),
-        "skip" => alone(EditorCommand::Control(Control::Skip)),
-        "mcp" => Some(EditorCommand::Servers(words.to_owned())),
-        "handoff" => alone(EditorCommand::Handoff),
-        "extend" => alone(EditorCommand::Extend),
-        _ => None,
+        "rewind" | "forward" => "how many changes",
+        "model" => "PROVIDER/NAME",
+        "effort" => "auto, off, minimal, low, medium, high, or max",
+        "autonomy" => "careful, standard, or trusting",
+        "subtasks" => "the request",
+        "mcp" => "enable NAME or disable NAME",
+        _ => "",
     }
+}
+
+/// The command that a text is, if it is one. Other texts are requests, also those that name a command and say more.
+pub(super) fn read(text: &str) -> Option<EditorCommand> {
+    let SlashReading::Run(command) = slash::read(text, SlashSurface::Editor, |_| false) else { return None };
+    let steps = |words: String| match words.is_empty() {
+        true => Some(1),
+        false => words.parse().ok().filter(|steps| *steps > 0),
+    };
+    Some(match command {
+        SlashCommand::Changes => EditorCommand::Changes,
+        SlashCommand::UndoChanges(words) => EditorCommand::Rewind(steps(words)?),
+        SlashCommand::RedoChanges(words) => EditorCommand::Forward(steps(words)?),
+        SlashCommand::Model(name) => EditorCommand::Model(name),
+        SlashCommand::Effort(level) => EditorCommand::Effort(level),
+        SlashCommand::Autonomy(level) => EditorCommand::Autonomy(level),
+        SlashCommand::Mode(mode, words) if words.is_empty() => EditorCommand::Mode(mode),
+        SlashCommand::Implement => EditorCommand::Implement,
+        SlashCommand::Subtasks(words) if !words.is_empty() => EditorCommand::Subtasks(words),
+        SlashCommand::Control(Control::Handoff) => EditorCommand::Handoff,
+        SlashCommand::Control(Control::Extend) => EditorCommand::Extend,
+        SlashCommand::Control(control) => EditorCommand::Control(control),
+        SlashCommand::Resume => EditorCommand::Control(Control::Resume),
+        SlashCommand::Servers(words) => EditorCommand::Servers(words),
+        _ => return None,
+    })
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// The commands that the client offers: these, and the workflows that can be called in the folder.
@@ -85,8 +84,10 @@ pub(super) async fn available(client: &Client, profile: &Profile, folder: &str) 
     let hint = |text: &str| {
         (!text.is_empty()).then(|| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(text)))
     };
-    let own = COMMANDS.iter().map(|(name, input, about)| AvailableCommand::new(*name, *about).input(hint(input)));
-    let is_other = |name: &String| COMMANDS.iter().all(|(known, ..)| known != name);
+    let rows = || COMMANDS.iter().filter(|row| row.is_on(SlashSurface::Editor));
+    let own =
+        rows().map(|row| AvailableCommand::new(row.name, capitalized(row.summary())).input(hint(input_hint(row.name))));
+    let is_other = |name: &String| rows().all(|row| row.name != name);
     let called = pills.list().filter(|(name, _)| is_other(name));
     let called = called.map(|(name, pill)| {
         let about = words::sanitize(&pill.definition.description).into_owned();
@@ -162,8 +163,9 @@ mod tests {
 
     #[test]
     fn every_command_that_is_offered_is_read() {
-        for (name, input, _) in COMMANDS {
-            let text = if input.is_empty() { format!("/{name}") } else { format!("/{name} 1") };
+        for row in COMMANDS.iter().filter(|row| row.is_on(SlashSurface::Editor)) {
+            let text =
+                if input_hint(row.name).is_empty() { format!("/{}", row.name) } else { format!("/{} 1", row.name) };
             assert!(read(&text).is_some(), "{text}");
         }
     }

@@ -66,17 +66,22 @@ pub(crate) async fn serve(
     output: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
     let (peer, writing) = Peer::new(output);
+    let ending = client.clone();
     let agent =
         EditorAgent { client, profile, peer, initialized: None, sessions: HashMap::new(), closing: HashMap::new() };
     tokio::pin!(writing);
-    tokio::select! {
+    let ended = tokio::select! {
         biased;
         // The client no longer reads.
-        written = &mut writing => return written,
-        read = agent.run(input) => read?,
-    }
-    // What is left is written, and then it ends.
-    writing.await
+        written = &mut writing => written,
+        // What is left is written, and then it ends.
+        read = agent.run(input) => match read {
+            Ok(()) => writing.await,
+            Err(error) => Err(error),
+        },
+    };
+    ending.requests().end_workers().await;
+    ended
 }
 
 /// What the client can do.
@@ -141,6 +146,8 @@ impl EditorAgent {
             handle.task.abort();
             let _ = handle.task.await;
         }
+        // Background commands end with the program.
+        self.client.commands().end_all().await;
         self.peer.finish().await;
         Ok(())
     }

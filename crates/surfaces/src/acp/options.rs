@@ -4,14 +4,15 @@ use agent_client_protocol_schema::v1::{
     Error, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionMode, SessionModeState,
 };
 use trimtab_host::config::{self, Profile};
-use trimtab_vocab::{Effort, Mode};
+use trimtab_vocab::{Autonomy, Effort, Mode};
 
 use super::wire::bad_params;
-use crate::words::effort_level;
+use crate::words::{autonomy_level, effort_level};
 
 pub(super) const MODE: &str = "mode";
 pub(super) const MODEL: &str = "model";
 pub(super) const EFFORT: &str = "effort";
+pub(super) const AUTONOMY: &str = "autonomy";
 /// The provider decides how much the model thinks.
 const AUTO: &str = "auto";
 
@@ -30,6 +31,10 @@ pub(super) struct RequestOptions {
     pub(super) model: Option<String>,
     /// Another effort than the one of the settings.
     pub(super) effort: Option<Effort>,
+    /// The level of autonomy that was chosen in the session.
+    pub(super) autonomy: Option<Autonomy>,
+    /// The level that its folder allows at most.
+    pub(super) autonomy_limit: Option<Autonomy>,
 }
 
 /// The mode with this ID.
@@ -83,7 +88,20 @@ impl RequestOptions {
                 .description("How much the model thinks".to_owned())
                 .category(SessionConfigOptionCategory::ThoughtLevel),
         );
+        let level = |level: Autonomy| {
+            SessionConfigSelectOption::new(level.name(), level.name()).description(level.sentence().to_owned())
+        };
+        let current = self.level(profile).within(self.autonomy_limit);
+        options.push(
+            SessionConfigOption::select(AUTONOMY, "Autonomy", current.name(), Autonomy::ALL.map(level).to_vec())
+                .description("How much the session does without asking".to_owned()),
+        );
         options
+    }
+
+    /// The level that was chosen, or else that of the settings.
+    pub(super) fn level(&self, profile: &Profile) -> Autonomy {
+        self.autonomy.or(profile.hands.autonomy).unwrap_or_default()
     }
 
     /// The models of the settings, the default of each provider that is set up, and the current model. Listing what a
@@ -118,9 +136,10 @@ impl RequestOptions {
                 self.model = Some(value.to_owned());
             }
             EFFORT => self.effort = effort_level(value).map_err(bad_params)?,
+            AUTONOMY => self.autonomy = Some(autonomy_level(value).map_err(bad_params)?),
             other => {
                 return Err(bad_params(format!(
-                    "Unknown option \"{}\". Expected {MODE}, {MODEL}, or {EFFORT}.",
+                    "Unknown option \"{}\". Expected {MODE}, {MODEL}, {EFFORT}, or {AUTONOMY}.",
                     other.escape_debug()
                 )));
             }

@@ -237,7 +237,11 @@ impl OpenSession {
                 self.context.peer.respond(&id, Ok(written(SetSessionModeResponse::new()))).await;
             }
             SessionCall::SetOption { id, option, value } => {
-                let set = self.options.set(&self.context.profile, &option, &value);
+                let mut set = self.options.set(&self.context.profile, &option, &value);
+                if let (Ok(()), options::AUTONOMY, Some(level)) = (&set, option.as_str(), self.options.autonomy) {
+                    let chosen = self.context.client.requests().set_autonomy(&self.id, level).await;
+                    set = chosen.map_err(|problem| problem_error(&problem));
+                }
                 let list = self.options.list(&self.context.profile);
                 let answer = set.map(|()| written(SetSessionConfigOptionResponse::new(list)));
                 if answer.is_ok() && option == options::MODE {
@@ -429,6 +433,18 @@ impl OpenSession {
                 }
                 Err(wrong) => wrong,
             })),
+            EditorCommand::Autonomy(level) if level.is_empty() => {
+                let current = self.options.level(&self.context.profile).within(self.options.autonomy_limit);
+                Ok(Some(words::autonomy_levels(current)))
+            }
+            EditorCommand::Autonomy(level) => match words::autonomy_level(&level) {
+                Ok(level) => client
+                    .requests()
+                    .set_autonomy(&self.id, level)
+                    .await
+                    .map(|()| Some(words::autonomy_set(level, self.options.autonomy_limit))),
+                Err(wrong) => Ok(Some(wrong)),
+            },
             EditorCommand::Mode(mode) => {
                 self.options.mode = mode;
                 self.send_options().await;
@@ -603,6 +619,17 @@ impl OpenSession {
             Fact::Session(SessionFact::Titled { title, .. }) => {
                 let info = SessionInfoUpdate::new().title(title.clone()).updated_at(event.time.to_string());
                 self.send(SessionUpdate::SessionInfoUpdate(info)).await;
+            }
+            // It may have been chosen elsewhere.
+            Fact::Session(SessionFact::Autonomy { level, .. }) => {
+                self.options.autonomy = Some(*level);
+                self.send_options().await;
+            }
+            Fact::Request(RequestFact::Received { settings, .. })
+                if settings.autonomy.limit != self.options.autonomy_limit =>
+            {
+                self.options.autonomy_limit = settings.autonomy.limit;
+                self.send_options().await;
             }
             Fact::Rule(RuleFact::Added { rule }) if rule.tool == Rule::TRUST => self.send_commands().await,
             Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) => {

@@ -26,7 +26,7 @@ pub(super) fn is_shown(tool: &ToolRun) -> bool {
 
 fn kind(name: &str) -> ToolKind {
     match name {
-        "read_file" | "read_ref" | "list_files" => ToolKind::Read,
+        "read_file" | "read_ref" | "use_skill" | "list_files" => ToolKind::Read,
         "find_files" | "search" => ToolKind::Search,
         "edit_file" | "apply_diff" | "write_file" => ToolKind::Edit,
         "delete_file" => ToolKind::Delete,

@@ -324,7 +324,7 @@ fn notice_text(notice: &SessionNotice) -> Option<String> {
             Some(format!("Handed off to session {child}. Open it to continue there."))
         }
         SessionNotice::Inherited { text, .. } => Some(words::handoff_summary(text).join("\n")),
-        SessionNotice::Forked { from } => Some(format!("Forked from session {from}.")),
+        SessionNotice::Forked { from, .. } => Some(format!("Forked from session {from}.")),
         SessionNotice::Extended => Some(words::EXTENDED.to_owned()),
         SessionNotice::Refused { reason } | SessionNotice::MoveRefused { reason } => Some(reason.clone()),
         SessionNotice::Intent { phrase } => Some(entry_words::intent(phrase)),
@@ -335,6 +335,7 @@ fn notice_text(notice: &SessionNotice) -> Option<String> {
             let word = if *undone { "Undid" } else { "Redid" };
             Some(format!("{word} {}.", entry_words::file_names(files)))
         }
+        SessionNotice::Background(notice) => Some(words::background_notice(notice)),
         SessionNotice::Memory(_) | SessionNotice::Loaded | SessionNotice::Tasks(_) => None,
     }
 }

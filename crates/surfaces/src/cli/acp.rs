@@ -10,7 +10,7 @@ use crate::acp;
 
 const EXAMPLES: &str = "\
 Your editor runs this command. In its settings for agents, set the command `trimtab` and the
-argument `acp`. This is the entry for Zed's settings.json.
+argument `acp`. For Zed, add this to settings.json:
 
   {\"agent_servers\": {\"Trimtab\": {\"type\": \"custom\", \"command\": \"trimtab\", \"args\": [\"acp\"]}}}
 

@@ -169,7 +169,7 @@ pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: 
     let Some(proposed) = proposed_by(client, sent).await? else { return Ok(()) };
     let valid = proposed.operations.iter().filter(|one| one.valid).count();
     if !how.json && !proposed.operations.is_empty() {
-        ticked(&proposed.operations).lines().for_each(note);
+        listed(&proposed.operations).lines().for_each(note);
     }
     if valid == 0 {
         return Ok(());
@@ -253,12 +253,6 @@ async fn latest(client: &Client) -> Result<Option<PendingOperations>, Problem> {
     Ok(None)
 }
 
-/// The operations with their numbers; a tick is before what can be applied.
-fn ticked(operations: &[Previewed]) -> String {
-    let mark = |(line, one): (&str, &Previewed)| format!("[{}]{line}\n", if one.valid { "x" } else { " " });
-    listed(operations).lines().zip(operations).map(mark).collect()
-}
-
 /// The operations that numbers name.
 fn choose(operations: &[Previewed], numbers: &str) -> Result<Vec<Operation>, Problem> {
     let numbers = numbers.trim();
@@ -293,7 +287,7 @@ fn without_deletes(operations: &[Previewed], json: bool) -> Vec<Operation> {
 
 async fn ask_which(operations: &[Previewed]) -> Vec<Operation> {
     loop {
-        let Some(line) = read_line("Apply? y: all selected, 1,3: only these, n: none [n] ").await else {
+        let Some(line) = read_line("Apply? y: all valid ones, 1,3: only these, n: none [n] ").await else {
             return Vec::new();
         };
         let answer = match line.trim().to_lowercase().as_str() {

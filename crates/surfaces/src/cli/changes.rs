@@ -1,5 +1,6 @@
 //! `trimtab changes`, `rewind` and `forward`: the change history of a session.
 
+mod messages;
 mod rewind;
 
 use std::path::PathBuf;

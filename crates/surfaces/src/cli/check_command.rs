@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::output::print_json;
+use super::run::AutonomyArg;
 use super::{CliOutcome, place};
-use trimtab_vocab::Problem;
+use trimtab_host::config::Flag;
+use trimtab_vocab::{Autonomy, Problem};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab check-command \"git status && rm -rf build\"    prints auto, ask, or deny with the reason";
+  trimtab check-command \"git status && rm -rf build\"    print auto, ask, or deny, with the reason";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -21,6 +23,9 @@ pub(super) struct CheckCommand {
     /// Check as if your only rule allowed commands that begin with PREFIX
     #[arg(long, value_name = "PREFIX")]
     allow: Vec<String>,
+    /// Check at this level of autonomy [default: that of the settings]
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    autonomy: Option<AutonomyArg>,
     /// Check for this folder instead of the current one
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
@@ -29,7 +34,9 @@ pub(super) struct CheckCommand {
 impl CheckCommand {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
-        let (profile, client) = place::open(&[])?;
+        let level = self.autonomy.map(|level| Autonomy::from(level).name().to_owned());
+        let flag = level.map(|value| Flag { path: "autonomy", option: "--autonomy", value });
+        let (profile, client) = place::open(flag.as_slice())?;
         let profile = client.permissions().profile_in(profile, &folder).await?;
         let rules = client.permissions().rules().await?;
         let line = match self.command.as_slice() {

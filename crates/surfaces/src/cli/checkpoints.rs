@@ -62,6 +62,7 @@ pub(super) fn question_lines(event: &Event, now: Time) -> Option<String> {
 
 const EXAMPLES: &str = "\
 Examples:
+  trimtab checkpoints                        list all pending questions
   trimtab answer allow                       answer the only pending question
   trimtab answer wait --text \"Use src/\"      tell the model what to do instead
   trimtab answer allow --only src/a.rs:2     allow only the second hunk of a change";

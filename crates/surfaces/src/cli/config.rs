@@ -1,8 +1,8 @@
-//! `trimtab config`: the settings in force.
+//! `trimtab config`: the settings in force, and changes to the user's settings file.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde_json::json;
-use trimtab_host::config::{self, KEYS};
+use trimtab_host::config::{self, KEYS, SettingChange};
 use trimtab_vocab::{Problem, ProblemKind};
 
 use super::output::{note, print, print_json, sanitize};
@@ -12,11 +12,15 @@ const EXAMPLES: &str = "\
 Examples:
   trimtab config            show every effective setting
   trimtab config sandbox    show and explain settings that contain \"sandbox\"
+  trimtab config set model anthropic/claude-sonnet-5-5    change a setting
+  trimtab config unset model    use the default again
   TRIMTAB_COMMANDS_SANDBOX=read-only trimtab run \"Look around\"    override one setting for one run";
 
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(super) struct Config {
+    #[command(subcommand)]
+    action: Option<ConfigAction>,
     /// Show only settings whose names contain this, with their descriptions
     name: Option<String>,
     /// Print one JSON object per line
@@ -24,8 +28,75 @@ pub(super) struct Config {
     json: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum ConfigAction {
+    /// Print the value of one setting
+    Get {
+        /// Full name of the setting
+        name: String,
+    },
+    /// Change a setting in your settings file
+    Set {
+        /// Full name of the setting
+        name: String,
+        /// New value (separate the entries of a list with commas)
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
+    /// Remove a setting from your settings file, so that its default applies
+    Unset {
+        /// Full name of the setting
+        name: String,
+    },
+}
+
+impl ConfigAction {
+    fn execute(self) -> Result<CliOutcome, Problem> {
+        match self {
+            Self::Get { name } => {
+                let profile = config::load(&[])?;
+                let shown = profile.shown().into_iter().find(|one| one.path == name).ok_or_else(|| {
+                    Problem::new(ProblemKind::NotFound, format!("Unknown setting {name}."))
+                        .hint("`trimtab config` lists them all.")
+                })?;
+                let text = serde_json::from_str::<String>(&shown.value).unwrap_or(shown.value);
+                print(&format!("{}\n", sanitize(&text)))?;
+            }
+            Self::Set { name, value } => report(&config::set_value(&config::environment(), &name, &value)?)?,
+            Self::Unset { name } => report(&config::unset_value(&config::environment(), &name)?)?,
+        }
+        Ok(CliOutcome::Done)
+    }
+}
+
+/// Prints a change, and what overrides it.
+fn report(change: &SettingChange) -> Result<(), Problem> {
+    let (path, file) = (&change.path, change.file.display().to_string());
+    let line = match (&change.value, change.is_written) {
+        (Some(value), true) => format!("Set {path} = {value} in {file}."),
+        (Some(value), false) => format!("{path} = {value} is already set in {file}."),
+        (None, true) => format!("Removed {path} from {file}."),
+        (None, false) => format!("{file} does not set {path}."),
+    };
+    print(&format!("{}\n", sanitize(&line)))?;
+    let profile = config::load(&[])?;
+    let shown = profile.shown().into_iter().find(|one| one.path == *path);
+    let shown = shown.filter(|one| Some(&one.value) != change.value.as_ref());
+    if let Some((variable, one)) = shown.as_ref().and_then(|one| Some((one.origin.strip_prefix("environment ")?, one)))
+    {
+        note(&format!("note: {} in the environment overrides it with {}.", sanitize(variable), sanitize(&one.value)));
+    }
+    for problem in crate::tui::check(&profile) {
+        note(&format!("note: {} {}", problem.message, problem.hint.unwrap_or_default()));
+    }
+    Ok(())
+}
+
 impl Config {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
+        if let Some(action) = self.action {
+            return action.execute();
+        }
         let mut profile = match config::load(&[]) {
             Ok(profile) => profile,
             Err(problem) => return self.without_profile(problem),

@@ -9,7 +9,7 @@ use trimtab_vocab::{CallId, Control as Action, Mode, Problem, ProblemKind, Sessi
 use super::follow::{Attendance, OutputForm, follow};
 use super::output::note;
 use super::run::ApproveArg;
-use super::{CliOutcome, place};
+use super::{CliOutcome, background, place};
 use crate::words;
 
 const EXAMPLES: &str = "\
@@ -23,7 +23,8 @@ Examples:
 pub(super) struct ControlArgs {
     /// Action to take
     action: ActionArgument,
-    /// Text for `steer` and `edit-summary`, or the call for `stop-tool`
+    /// Text for `steer` and `edit-summary`, the call for `stop-tool`, or the level for `autonomy`
+    #[arg(value_name = "TEXT")]
     words: Option<String>,
     /// Control this session [default: the running one in this folder]
     #[arg(long, value_name = "ID")]
@@ -35,11 +36,11 @@ pub(super) struct ControlArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ActionArgument {
-    /// Stop now and keep the results
+    /// Stop the request and keep its results
     Cancel,
     /// Pause after this step
     Pause,
-    /// Continue
+    /// Continue a paused request
     Resume,
     /// Skip the current step
     Skip,
@@ -49,6 +50,10 @@ enum ActionArgument {
     Implement,
     /// Stop one tool call and continue with the rest
     StopTool,
+    /// Continue the running command in the background
+    Background,
+    /// Set how much the session does without asking: careful, standard, or trusting
+    Autonomy,
     /// Replace the last summary of the conversation
     EditSummary,
     /// Restore the conversation that the last summary replaced
@@ -80,7 +85,28 @@ impl ControlArgs {
         };
         let say = client.compose(&profile, &row.folder, draft).await?;
         let sent = client.send(SendTo::Session(row.id), say).await?;
-        follow(&client, &sent, 0, OutputForm::Text, asking).await
+        let outcome = follow(&client, &sent, 0, OutputForm::Text, asking).await?;
+        background::end_with_program(&client).await;
+        Ok(outcome)
+    }
+
+    /// It belongs to the session, so it need not run.
+    async fn set_autonomy(self) -> Result<CliOutcome, Problem> {
+        let level = words::autonomy_level(&self.words.unwrap_or_default()).map_err(|wrong| {
+            Problem::new(ProblemKind::Usage, wrong).hint("For example: trimtab control autonomy careful")
+        })?;
+        let folder = place::folder(self.dir.as_deref())?;
+        let (profile, client) = place::open(&[])?;
+        let client = client.on("control");
+        let session = match self.session {
+            Some(session) => session,
+            None => client.sessions().latest(&folder).await?.map(|row| row.id).ok_or_else(no_session_here)?,
+        };
+        let folder = client.sessions().get(&session).await?.folder;
+        client.requests().set_autonomy(&session, level).await?;
+        let limit = client.permissions().profile_in(profile, &folder).await?.hands.autonomy_limit;
+        note(&format!("Session {session}. {}", words::autonomy_set(level, limit)));
+        Ok(CliOutcome::Done)
     }
 
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
@@ -103,12 +129,14 @@ impl ControlArgs {
                 let call: CallId = named.parse().map_err(|_| needs_call())?;
                 Action::StopTool { call }
             }
+            ActionArgument::Background => Action::Background { call: None },
             ActionArgument::EditSummary => {
                 let example = "edit-summary \"The parser is done. The tests are next.\"";
                 Action::EditSummary { text: words().ok_or_else(|| needs("a text", example))? }
             }
             ActionArgument::UndoSummary => Action::UndoSummary,
             ActionArgument::Implement => return self.implement().await,
+            ActionArgument::Autonomy => return self.set_autonomy().await,
         };
         let folder = place::folder(self.dir.as_deref())?;
         let (_, client) = place::open(&[])?;
@@ -120,11 +148,7 @@ impl ControlArgs {
             Some(session) => session,
             None if about_the_past => match client.sessions().latest(&folder).await? {
                 Some(row) => row.id,
-                None => {
-                    return Err(Problem::new(ProblemKind::NotFound, words::NO_SESSION_HERE).hint(
-                        "Start one with `trimtab run \"…\"`, or name one: `trimtab sessions list --all` lists them.",
-                    ));
-                }
+                None => return Err(no_session_here()),
             },
             None => {
                 let running = |job: &JobRow| job.folder == folder && job.state == JobState::Running;
@@ -138,6 +162,11 @@ impl ControlArgs {
         note(&format!("Sent to session {session}."));
         Ok(CliOutcome::Done)
     }
+}
+
+fn no_session_here() -> Problem {
+    Problem::new(ProblemKind::NotFound, words::NO_SESSION_HERE)
+        .hint("Start one with `trimtab run \"…\"`, or name one: `trimtab sessions list --all` lists them.")
 }
 
 fn is_interrupted(job: &JobRow) -> bool {

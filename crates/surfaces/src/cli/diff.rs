@@ -31,7 +31,7 @@ pub(super) struct DiffFormat {
     /// Show the whole diff, however long
     #[arg(long)]
     all: bool,
-    /// Count added, removed, and modified lines only
+    /// Show only the files and their line counts
     #[arg(long, conflicts_with_all = ["inline", "side_by_side", "all"])]
     stat: bool,
 }

@@ -50,6 +50,8 @@ impl Doctor {
                 for problem in crate::tui::check(&profile) {
                     report.bad(&problem)?;
                 }
+                let level = profile.hands.autonomy.unwrap_or_default();
+                report.good(&format!("autonomy: {}. {}", level.name(), level.sentence()))?;
                 check_models(&profile, &mut report).await?;
                 check_fences(&profile, &mut report).await?;
                 check_servers(&profile, &mut report).await?;

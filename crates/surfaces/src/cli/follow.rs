@@ -2,6 +2,7 @@
 
 mod asked;
 mod entries;
+mod object;
 mod recap;
 mod screen;
 mod since;
@@ -40,6 +41,11 @@ pub(super) enum OutputForm {
     Json,
     /// The answer alone, once it is there: it is one JSON value.
     Answer,
+    /// One object with the answer and what else came of the request, at the end.
+    Object {
+        /// The answer is a value that fits a schema.
+        has_schema: bool,
+    },
 }
 
 impl OutputForm {
@@ -150,12 +156,17 @@ async fn watch(
     loop {
         let event = match follower.next_event(&mut signals, &mut watch).await? {
             FollowerEvent::Event(event) => event,
-            FollowerEvent::Signal(number) => return Ok(follower.screen.leave(number)),
+            FollowerEvent::Signal(number) => {
+                let outcome = follower.screen.leave(number);
+                follower.screen.print_object(&follower.sent, outcome, trimtab_host::now())?;
+                return Ok(outcome);
+            }
         };
         if let Some(outcome) = follower.take(&event).await? {
+            follower.screen.print_object(&follower.sent, outcome, event.time)?;
             // Whoever presses Ctrl-C now does not want to wait. The next run removes what is left.
             tokio::select! {
-                () = client.requests().end_workers(&sent.session) => {}
+                () = client.requests().end_workers() => {}
                 _ = signals.interrupt.recv() => {}
                 _ = signals.terminate.recv() => {}
                 _ = signals.hang_up.recv(), if !signals.is_detached => {}
@@ -260,6 +271,7 @@ impl Follower<'_> {
     /// Shows an event and does what follows from it; how it ended, if it is the last one.
     async fn take(&mut self, event: &Event) -> Result<Option<CliOutcome>, Problem> {
         if event.request.as_ref() != Some(&self.sent.request) {
+            self.screen.show_session(event)?;
             let is_asked = matches!(event.fact, Fact::Checkpoint(CheckpointFact::Opened { .. }));
             // What the request before it is asked may take as long as it likes; a script does not wait for that.
             return if is_asked && self.has_come { self.held_up().await } else { Ok(None) };

@@ -15,8 +15,12 @@ use crate::words::EXTENDED;
 const EXAMPLES: &str = "\
 Examples:
   trimtab handoff                        continue the latest session in a new one
-  trimtab extend                         continue it with the whole conversation
-  trimtab run --continue \"What is left?\"  send a request to the newest session";
+  trimtab run --continue \"What is left?\"  send a request to the new session";
+
+const EXTEND_EXAMPLES: &str = "\
+Examples:
+  trimtab extend                 keep the complete conversation of the latest session
+  trimtab extend --session ID    do the same for another session";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -29,7 +33,7 @@ pub(super) struct Handoff {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXTEND_EXAMPLES)]
 pub(super) struct Extend {
     /// Print one JSON object
     #[arg(long)]

@@ -12,18 +12,19 @@ use super::{CliArgs, CliOutcome};
 const GROUPS: &[(&str, &[&str])] = &[
     ("Work", &["run", "resume", "checkpoints", "answer", "control", "subtasks", "pills"]),
     ("Review", &["changes", "diff", "rewind", "forward"]),
-    ("Sessions", &["sessions", "jobs", "handoff", "extend", "memory"]),
+    ("Sessions", &["sessions", "jobs", "ps", "stop-command", "handoff", "extend", "memory"]),
     ("Permissions", &["trust", "rules"]),
     ("Tasks", &["tasks", "ask"]),
     ("Images", &["images"]),
     ("Server", &["serve", "acp", "token"]),
-    ("Setup", &["demo", "doctor", "config", "models", "mcp", "completions", "manual", "help"]),
+    ("Setup", &["demo", "doctor", "config", "models", "mcp", "hooks", "extensions", "completions", "manual", "help"]),
     ("Advanced", &["check-command", "apply-edit", "recover", "ref", "audit", "stats"]),
 ];
 
 /// The pages about concepts.
 const TOPICS: &[(&str, &str)] = &[
     ("permissions", include_str!("help/permissions.txt")),
+    ("autonomy", include_str!("help/autonomy.txt")),
     ("sandbox", include_str!("help/sandbox.txt")),
     ("undo", include_str!("help/undo.txt")),
     ("sessions", include_str!("help/sessions.txt")),
@@ -33,7 +34,7 @@ const TOPICS: &[(&str, &str)] = &[
 
 #[derive(Debug, Args)]
 pub(super) struct HelpArgs {
-    /// Command, or a topic: permissions, sandbox, undo, sessions, models, budgets
+    /// Command, or a topic: permissions, autonomy, sandbox, undo, sessions, models, budgets
     #[arg(value_name = "TOPIC")]
     topic: Vec<String>,
 }
@@ -109,6 +110,6 @@ mod tests {
         assert!(both.contains("context window") && both.contains("Usage: trimtab models"), "{both}");
         assert!(text(&[]).expect("everything").contains("Permissions:"));
         let problem = text(&["unheard-of"]).expect_err("unknown");
-        assert!(problem.hint.is_some_and(|hint| hint.contains("permissions, sandbox")));
+        assert!(problem.hint.is_some_and(|hint| hint.contains("permissions, autonomy, sandbox")));
     }
 }

@@ -67,7 +67,7 @@ enum McpCommand {
     Enable {
         /// Name of the server
         name: String,
-        /// Approve without a question
+        /// Approve without asking
         #[arg(long)]
         yes: bool,
     },

@@ -4,6 +4,7 @@ mod acp;
 mod apply_edit;
 mod ask;
 mod audit;
+mod background;
 mod changes;
 mod check_command;
 mod checkpoints;
@@ -12,9 +13,11 @@ mod control;
 mod demo;
 mod diff;
 mod doctor;
+mod extensions;
 mod follow;
 mod handoff;
 mod help;
+mod hooks;
 mod images;
 mod jobs;
 mod keyboard;
@@ -38,12 +41,14 @@ mod run;
 mod screen;
 mod serve;
 mod sessions;
+mod standard_input;
 mod stats;
 mod subtasks;
 mod tasks;
 mod telemetry;
 mod token;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
@@ -56,6 +61,7 @@ use trimtab_vocab::{Problem, ProblemKind};
 #[command(
     name = "trimtab",
     version,
+    override_usage = "trimtab [OPTIONS] [PROMPT]\n       trimtab <COMMAND>",
     max_term_width = 100,
     arg_required_else_help = true,
     // Before a command, these options would mean nothing: `trimtab --dir X run` must not work in another folder.
@@ -73,9 +79,10 @@ struct CliArgs {
 const EXAMPLES: &str = "\
 Examples:
   trimtab                             open the terminal UI in this folder
+  trimtab \"Fix the failing test\"      open it and send a request
   trimtab demo                        see a demo, no key or network needed
   trimtab run \"Fix the failing test\"  run one request
-  git diff | trimtab run -            read the request from standard input
+  git diff | trimtab run \"Review it\"  add standard input to the request
   trimtab changes                     list changes (`trimtab rewind` undoes them)
   trimtab resume                      continue an interrupted request
   trimtab doctor                      check the setup
@@ -104,15 +111,19 @@ enum CliCommand {
     Forward(changes::ForwardArgs),
     /// Control a running request: pause, steer, skip, cancel
     Control(control::ControlArgs),
-    /// List, retry, skip, or stop sub-tasks
+    /// Show and control sub-tasks: list, retry, skip, stop, steer
     Subtasks(subtasks::SubtasksArgs),
-    /// List running and queued requests
+    /// List running, queued, and waiting requests
     Jobs(jobs::JobsArgs),
+    /// List background commands
+    Ps(background::PsArgs),
+    /// Stop a background command
+    StopCommand(background::StopCommandArgs),
     /// List, show, fork, rename, export, or delete sessions
     Sessions(sessions::SessionsArgs),
-    /// Continue in a new session with a summary, the open tasks, and the change history
+    /// Continue in a new session with a summary, open to-dos, and the change history
     Handoff(handoff::Handoff),
-    /// Continue in this session with its whole conversation
+    /// Keep the complete conversation of a session that is almost full
     Extend(handoff::Extend),
     /// Trust a folder, so that its files can be read, changed, and sent to the model
     Trust(rules::TrustArgs),
@@ -120,11 +131,13 @@ enum CliCommand {
     Rules(rules::RulesArgs),
     /// List, add, approve, and check MCP servers
     Mcp(mcp::McpArgs),
+    /// List hooks and approve those of a folder
+    Hooks(hooks::HooksArgs),
     /// Explain whether a command would run automatically, ask, or be denied
     CheckCommand(check_command::CheckCommand),
     /// List the models of each provider
     Models(models::ModelsArgs),
-    /// Show the effective settings and where each comes from
+    /// Show the effective settings and where each comes from, or change one
     Config(config::Config),
     /// Check the setup and look for problems
     Doctor(doctor::Doctor),
@@ -148,9 +161,11 @@ enum CliCommand {
     Images(images::Images),
     /// List the workflows that you can call by name
     Pills(pills::PillsArgs),
+    /// List extensions: MCP servers, skills, commands, and instructions
+    Extensions(extensions::ExtensionsArgs),
     /// Apply one edit to the folder, all or nothing
     ApplyEdit(apply_edit::ApplyEdit),
-    /// Recover what is certain from a damaged model answer
+    /// Recover the intact parts of a damaged model answer
     Recover(recover::Recover),
     /// Show a stored text, such as a raw reply or an oversized request
     Ref(ref_text::Ref),
@@ -188,7 +203,7 @@ impl CliOutcome {
 
 /// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
-    if let Some(ended) = trimtab_host::supervise() {
+    if let Some(ended) = trimtab_host::supervise().or_else(crate::tui::become_command) {
         return ended;
     }
     if std::env::var_os("RUST_LOG").is_some() {
@@ -220,12 +235,15 @@ pub fn main() -> ExitCode {
             CliCommand::Run(command) => command.execute().await,
             CliCommand::Resume(command) => command.execute().await,
             CliCommand::Pills(command) => command.execute().await,
+            CliCommand::Extensions(command) => command.execute().await,
             CliCommand::Images(command) => command.execute().await,
             CliCommand::Tasks(command) => command.execute().await,
             CliCommand::Ask(command) => command.execute().await,
             CliCommand::Memory(command) => command.execute().await,
             CliCommand::Sessions(command) => command.execute().await,
             CliCommand::Jobs(command) => command.execute().await,
+            CliCommand::Ps(command) => command.execute().await,
+            CliCommand::StopCommand(command) => command.execute().await,
             CliCommand::Checkpoints(command) => command.execute().await,
             CliCommand::Answer(command) => command.execute().await,
             CliCommand::Handoff(command) => command.execute().await,
@@ -235,6 +253,7 @@ pub fn main() -> ExitCode {
             CliCommand::Rules(command) => command.execute().await,
             CliCommand::Trust(command) => command.execute().await,
             CliCommand::Mcp(command) => command.execute().await,
+            CliCommand::Hooks(command) => command.execute().await,
             CliCommand::Stats(command) => command.execute().await,
             CliCommand::CheckCommand(command) => command.execute().await,
             CliCommand::ApplyEdit(command) => command.execute().await,
@@ -267,7 +286,35 @@ pub fn main() -> ExitCode {
 
 /// Reads the arguments. Help lists the commands in groups.
 fn arguments() -> Result<CliArgs, clap::Error> {
-    CliArgs::from_arg_matches(&help::grouped(CliArgs::command()).try_get_matches()?)
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let request = request_place(&words).map(|at| words.remove(at));
+    if request.is_some() && words.len() == 1 {
+        return Ok(CliArgs { command: None, screen: screen::ScreenArgs::with_request(request) });
+    }
+    let mut arguments = CliArgs::from_arg_matches(&help::grouped(CliArgs::command()).try_get_matches_from(words)?)?;
+    if request.is_some() {
+        arguments.screen.begin_with(request);
+    }
+    Ok(arguments)
+}
+
+/// Options of the terminal UI that take a value.
+const WITH_VALUE: [&str; 4] = ["--session", "--model", "--autonomy", "--dir"];
+
+/// Where a request stands in the place of a command: a first word with a blank in it. A single word is a command, and a
+/// wrong one must not become a request that costs money.
+fn request_place(words: &[OsString]) -> Option<usize> {
+    let mut at = 1;
+    while let Some(word) = words.get(at).map(|word| word.to_string_lossy()) {
+        if WITH_VALUE.contains(&word.as_ref()) {
+            at += 2;
+        } else if word.starts_with('-') {
+            at += 1;
+        } else {
+            return word.trim().contains(char::is_whitespace).then_some(at);
+        }
+    }
+    None
 }
 
 /// Says what is wrong with the arguments, or what was asked about them. Whoever says what they want in place of a
@@ -321,5 +368,24 @@ mod tests {
             assert_eq!(CliOutcome::Finished(status).code(), code, "{status:?}");
         }
         assert_eq!(CliOutcome::Left(15).code(), 143);
+    }
+
+    #[test]
+    fn every_option_with_a_value_is_known_before_a_request() {
+        let command = CliArgs::command();
+        let with_value = command.get_opts().filter(|option| option.get_action().takes_values());
+        let names: Vec<String> = with_value.filter_map(|option| Some(format!("--{}", option.get_long()?))).collect();
+        assert_eq!(names.iter().map(String::as_str).collect::<Vec<_>>(), WITH_VALUE);
+    }
+
+    #[test]
+    fn only_a_first_word_with_a_blank_is_a_request() {
+        let place = |line: &[&str]| request_place(&line.iter().map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(place(&["trimtab", "fix it"]), Some(1));
+        assert_eq!(place(&["trimtab", "--model", "a b", "--plain", "fix it"]), Some(4));
+        assert_eq!(place(&["trimtab", "--autonomy", "careful", "fix it"]), Some(3));
+        assert_eq!(place(&["trimtab", "doctro"]), None, "a mistyped command is no request");
+        assert_eq!(place(&["trimtab", "run", "fix it"]), None);
+        assert_eq!(place(&["trimtab"]), None);
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use trimtab_host::Pills as Known;
+use trimtab_host::{PillKind, Pills as Known};
 use trimtab_vocab::Problem;
 
 use super::output::{note, print, print_json};
@@ -39,7 +39,9 @@ impl PillsArgs {
             .list()
             .map(|(name, known)| {
                 let call = format!("/{name} {}", known.definition.arguments);
-                let from = format!("{} {}", known.source.name(), known.file.display());
+                let kind =
+                    Some(known.kind).filter(|kind| *kind != PillKind::Pill).map(|kind| format!(" {}", kind.name()));
+                let from = format!("{}{} {}", known.source.name(), kind.unwrap_or_default(), known.file.display());
                 (call.trim_end().to_owned(), known.definition.description.clone(), from)
             })
             .collect();
@@ -50,6 +52,7 @@ impl PillsArgs {
                 print_json(&json!({
                     "name": name, "description": pill.description, "arguments": pill.arguments, "mode": pill.mode,
                     "tools": pill.tools, "categories": pill.categories, "source": known.source.name(),
+                    "kind": known.kind.name(), "notes": known.notes,
                     "file": known.file.display().to_string(),
                 }))?;
             }

@@ -17,7 +17,7 @@ use super::number::whole;
 use super::output::{note, print_json};
 use super::question::Answering;
 use super::run::{ApproveArg, dollars};
-use super::{CliOutcome, place};
+use super::{CliOutcome, background, place};
 
 /// How long the session may take to hear of the terms of this call. One that another process runs, which has been
 /// stopped, hears of them when that one goes on.
@@ -77,6 +77,7 @@ impl Resume {
                 // Rules and settings may answer what was asked, now that somebody looks at it again.
                 let _ = tokio::time::timeout(PATIENCE, heard(&client, &sent, after)).await;
                 let outcome = self.go_on(&client, &sent, &behind, asking).await?;
+                background::end_with_program(&client).await;
                 ask::offer(&client, &profile, &sent, ConfirmBy { approve: self.approve, json: self.json, asking })
                     .await?;
                 return Ok(outcome);

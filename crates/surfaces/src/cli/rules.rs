@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use trimtab_host::{BROAD, broad_hint};
-use trimtab_vocab::{Problem, ProblemKind, Rule, RuleVerdict};
+use trimtab_vocab::{HostPolicy, Problem, ProblemKind, Rule, RuleVerdict, host_pattern_objection, is_skill_path};
 
 use super::output::{print, print_json};
 use super::{CliOutcome, place};
@@ -14,6 +14,7 @@ Examples:
   trimtab rules                                          list the rules with their numbers
   trimtab rules add allow run_command \"cargo test *\"     run matching commands without asking
   trimtab rules add deny run_command \"git push *\" --dir .    never run them in this folder
+  trimtab rules add allow network \"*.example.org\"        let sandboxed commands reach these hosts
   trimtab rules remove 1";
 
 #[derive(Debug, Args)]
@@ -35,7 +36,7 @@ enum RulesCommand {
     Add {
         /// Decision of the rule
         verdict: RuleKind,
-        /// Tool: run_command, run_outside, read_file, edit_file, delete_file, move_file, fetch_url, web_search, or mcp
+        /// Tool: run_command, run_outside, read_file, edit_file, delete_file, move_file, fetch_url, web_search, mcp, or network
         tool: String,
         /// Command, path, host, or SERVER:TOOL to match (a trailing `*` matches anything)
         pattern: String,
@@ -61,7 +62,7 @@ enum RuleKind {
 }
 
 /// The tools that rules are about.
-const TOOLS: [&str; 9] = [
+const TOOLS: [&str; 10] = [
     "run_command",
     "run_outside",
     "read_file",
@@ -71,6 +72,7 @@ const TOOLS: [&str; 9] = [
     "fetch_url",
     "web_search",
     "mcp",
+    HostPolicy::TOOL,
 ];
 
 impl RulesArgs {
@@ -94,6 +96,9 @@ impl RulesArgs {
                 if !TOOLS.contains(&tool.as_str()) {
                     return Err(Problem::new(ProblemKind::Usage, format!("Unknown tool `{tool}`."))
                         .hint(format!("Name one of: {}.", TOOLS.join(", "))));
+                }
+                if let Some(hint) = host_pattern_objection(&pattern).filter(|_| tool == HostPolicy::TOOL) {
+                    return Err(Problem::new(ProblemKind::Usage, format!("Invalid host `{pattern}`.")).hint(hint));
                 }
                 let folder = dir.map(|dir| place::folder(Some(&dir))).transpose()?;
                 let verdict = match verdict {
@@ -130,7 +135,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = TRUST)]
 pub(super) struct TrustArgs {
-    /// Folder [default: the current one]
+    /// Folder to trust [default: the current one]
     folder: Option<PathBuf>,
     /// Stop trusting the folder
     #[arg(long)]
@@ -160,9 +165,15 @@ impl TrustArgs {
         }
         let instructions = client.permissions().trust(&profile, &folder).await?;
         let mut said = format!("Trusted {shown}. Its files can be read, changed, and sent to the model.\n");
+        let (skills, instructions): (Vec<String>, Vec<String>) =
+            instructions.into_iter().partition(|path| is_skill_path(path));
+        if !skills.is_empty() {
+            let names = skills.join(", ").replace(['\n', '\r'], "\u{23ce}");
+            said.push_str(&format!("Accepted skills: {names}. You are asked again when one changes.\n"));
+        }
         if !instructions.is_empty() {
             let names = instructions.join(", ").replace(['\n', '\r'], "\u{23ce}");
-            said.push_str(&format!("Accepted as instructions: {names}. You are asked again when they change.\n"));
+            said.push_str(&format!("Accepted as instructions: {names}. Trimtab asks again when they change.\n"));
         }
         print(&said)?;
         Ok(CliOutcome::Done)

@@ -9,13 +9,15 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 use trimtab_host::config::Flag;
 use trimtab_host::{Client, LONGEST_TEXT, Manner, PillMiss, RequestDraft, SendTo, WhenBusy};
-use trimtab_vocab::{Mode, Problem, ProblemKind, SessionId, SubtaskStart, WhileRunning};
+use trimtab_vocab::{Autonomy, Mode, Problem, ProblemKind, SessionId, SubtaskStart, WhileRunning};
 
+use super::background;
 use super::changes;
 use super::follow::{Attendance, OutputForm, follow};
 use super::handoff::quoted;
 use super::number::whole;
 use super::output::note;
+use super::standard_input::{self, StandardInput};
 use super::{CliOutcome, local_model, place};
 use crate::picture;
 use crate::words;
@@ -23,7 +25,8 @@ use crate::words;
 const EXAMPLES: &str = "\
 Examples:
   trimtab run \"Why does the build fail?\"        print the answer to standard output
-  git diff | trimtab run - > review.txt         read the request from a pipe
+  git diff | trimtab run \"Review this\"          add piped input to the request
+  trimtab run --output json \"Fix the test\"      print one JSON object: answer, changes, cost, session, status
   trimtab run --continue \"Now add a test\"       continue the latest session
   trimtab run --mode plan \"Add a dark theme\"    approve a plan before anything changes
   trimtab run --schema out.json \"List all TODOs\"  print one JSON value that fits the schema
@@ -32,11 +35,14 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RunArgs {
-    /// The request, in quotes (`-` reads standard input)
+    /// The request, in quotes (`-` reads it from standard input; other piped input joins the request)
     #[arg(value_name = "PROMPT")]
     words: Vec<OsString>,
-    /// Print events as JSON lines and nothing else
-    #[arg(long)]
+    /// Choose what to print to standard output
+    #[arg(long, value_enum, value_name = "FORM", default_value = "text")]
+    output: OutputArg,
+    /// Print events as JSON lines and nothing else (same as `--output events`)
+    #[arg(long, conflicts_with = "output")]
     json: bool,
     /// Set the mode of the request
     #[arg(long, value_enum, default_value = "auto")]
@@ -71,6 +77,9 @@ pub(super) struct RunArgs {
     /// Choose how to handle approval prompts
     #[arg(long, value_enum, default_value = "ask")]
     approve: ApproveArg,
+    /// Set how much the session does without asking
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    autonomy: Option<AutonomyArg>,
     /// Print only one JSON value that is valid against this JSON Schema
     #[arg(long, value_name = "FILE", conflicts_with = "steer")]
     schema: Option<PathBuf>,
@@ -88,6 +97,17 @@ pub(super) struct RunArgs {
     dir: Option<PathBuf>,
 }
 
+/// What goes to standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum OutputArg {
+    /// Print the answer
+    Text,
+    /// Print one JSON object at the end: answer, changes, cost, session, and status
+    Json,
+    /// Print every event as a line of JSON
+    Events,
+}
+
 /// How approval prompts are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ApproveArg {
@@ -97,6 +117,27 @@ pub(super) enum ApproveArg {
     Auto,
     /// Deny every prompt
     Deny,
+}
+
+/// How much a session does without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum AutonomyArg {
+    /// Ask before edits and before every command
+    Careful,
+    /// Apply edits, run read-only commands, and ask before other commands
+    Standard,
+    /// Run sandboxed commands that undo covers
+    Trusting,
+}
+
+impl From<AutonomyArg> for Autonomy {
+    fn from(level: AutonomyArg) -> Self {
+        match level {
+            AutonomyArg::Careful => Self::Careful,
+            AutonomyArg::Standard => Self::Standard,
+            AutonomyArg::Trusting => Self::Trusting,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -140,9 +181,21 @@ impl RunArgs {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         // What comes from a pipe, or from the end of another session, nobody may have said of themselves.
-        let prompt = joined(self.words);
-        let typed = prompt.as_ref().is_some_and(|prompt| prompt != "-");
-        let said = prompt.map(read_prompt).transpose()?;
+        let json = self.json || self.output == OutputArg::Events;
+        let prompt = prompt_of(self.words);
+        // A text calls a pill only if somebody typed how it begins.
+        let literal = !matches!(prompt, GivenPrompt::Typed { .. });
+        let (said, typed) = match prompt {
+            GivenPrompt::None => (None, false),
+            GivenPrompt::Input => (Some(read_prompt("-".into())?), false),
+            GivenPrompt::Typed { text, input } => {
+                let text = read_prompt(text)?;
+                match standard_input::read(input)? {
+                    Some(input) => (Some(standard_input::joined(&text, &input)?), false),
+                    None => (Some(text), true),
+                }
+            }
+        };
         let goes_on = self.continue_latest || self.session.is_some();
         if said.as_ref().map_or(!goes_on, |said| said.trim().is_empty()) {
             return Err(empty());
@@ -164,7 +217,7 @@ impl RunArgs {
         let (mut profile, client) = place::open(&flags)?;
         let client = client.on("run");
         let keeping = profile.limits.keeping;
-        let ask = Attendance::from_approve(self.approve, self.json);
+        let ask = Attendance::from_approve(self.approve, json);
         let mode = self.mode.into();
         let session = match self.session {
             Some(session) => Some(session),
@@ -182,17 +235,22 @@ impl RunArgs {
         let attended = ask == Attendance::AtTheTerminal;
         local_model::choose(&client, &mut profile, attended).await?;
         let schema = self.schema.as_deref().map(read_schema).transpose()?;
-        let form = OutputForm::new(self.json, schema.is_some());
+        let form = match self.output {
+            OutputArg::Json => OutputForm::Object { has_schema: schema.is_some() },
+            OutputArg::Text | OutputArg::Events => OutputForm::new(json, schema.is_some()),
+        };
         let (approve, trust) = (self.approve.into(), self.trust);
         let subtasks = self.subtasks.map(SubtaskStart::from);
-        let manner = Manner { attended, approve, trust, schema, subtasks, piped: !typed, ..Manner::default() };
+        let autonomy = self.autonomy.map(Autonomy::from);
+        let manner =
+            Manner { attended, approve, trust, autonomy, schema, subtasks, piped: !typed, ..Manner::default() };
         let when_busy = match (self.steer, self.queue, self.replace) {
             (true, ..) => WhenBusy::Exactly(Some(WhileRunning::Steer)),
             (_, true, _) => WhenBusy::Exactly(Some(WhileRunning::Queue)),
             (.., true) => WhenBusy::Exactly(Some(WhileRunning::Replace)),
             _ => WhenBusy::AsConfigured,
         };
-        let draft = RequestDraft { mode, images, when_busy, ..RequestDraft::new(text, manner) };
+        let draft = RequestDraft { mode, images, when_busy, literal, ..RequestDraft::new(text, manner) };
         let say = client.compose(&profile, &folder, draft).await?;
         if let Some(miss) = say.pill_miss() {
             note(pill_note(miss).as_ref());
@@ -200,6 +258,8 @@ impl RunArgs {
         let target = session.map_or(SendTo::New { folder }, SendTo::Session);
         let sent = client.send(target, say).await?;
         let outcome = follow(&client, &sent, 0, form, ask).await?;
+        client.leave(&sent.session).await;
+        background::end_with_program(&client).await;
         changes::tidy(&client, keeping).await;
         Ok(outcome)
     }
@@ -272,6 +332,32 @@ async fn latest_session(client: &Client, folder: &str) -> Result<SessionId, Prob
         None => {
             Err(Problem::new(ProblemKind::Usage, words::NO_SESSION_TO_CONTINUE).hint("Omit --continue to start one."))
         }
+    }
+}
+
+/// Where a request comes from.
+enum GivenPrompt {
+    None,
+    /// All of it from standard input.
+    Input,
+    /// From the arguments, with what standard input has, if it has something.
+    Typed {
+        text: OsString,
+        input: StandardInput,
+    },
+}
+
+/// A minus at the end of a request asks for standard input in so many words.
+fn prompt_of(mut words: Vec<OsString>) -> GivenPrompt {
+    let named = words.len() > 1 && words.last().is_some_and(|word| word == "-");
+    if named {
+        words.pop();
+    }
+    let input = if named { StandardInput::Named } else { StandardInput::IfPiped };
+    match joined(words) {
+        None => GivenPrompt::None,
+        Some(text) if text == "-" => GivenPrompt::Input,
+        Some(text) => GivenPrompt::Typed { text, input },
     }
 }
 

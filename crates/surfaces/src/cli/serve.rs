@@ -11,7 +11,7 @@ use trimtab_vocab::format;
 use trimtab_vocab::{Mode, Problem, ProblemKind};
 
 use super::output::{note, print};
-use super::{CliOutcome, demo, place};
+use super::{CliOutcome, background, demo, place};
 use crate::http::{self, Certificate, Idea, Start};
 
 const EXAMPLES: &str = "\
@@ -87,9 +87,12 @@ impl Serve {
         // The recorded model knows one wish; whoever has it in front of them should not have to guess it.
         let is_recorded = profile.model.as_deref() == Some("replay/demo");
         let idea = is_recorded.then(|| Idea { text: demo::REQUEST.to_owned(), mode: Mode::Plan });
-        http::serve(Start { client, profile, folder, idea, listener, names, certificate }, ending)
+        let serving = client.clone();
+        http::serve(Start { client: serving, profile, folder, idea, listener, names, certificate }, ending)
             .await
             .map_err(|error| Problem::new(ProblemKind::Internal, format!("The server failed: {error}.")))?;
+        client.requests().end_workers().await;
+        background::end_with_program(&client).await;
         note("The server stopped. Running requests continue when it starts again, or with `trimtab resume`.");
         Ok(CliOutcome::Done)
     }

@@ -278,7 +278,9 @@ fn noticed(notice: &SessionNotice) -> Option<String> {
         }
         SessionNotice::Inherited { text, prefill: None } => words::handoff_summary(text).join("\n"),
         SessionNotice::Handoff { child, .. } => format!("[Handed off to session {child}.]"),
-        SessionNotice::Forked { from } => format!("[Forked from session {from}.]"),
+        SessionNotice::Background(notice) => format!("[{}]", words::background_notice(notice)),
+        SessionNotice::Forked { from, is_rewind: true } => format!("[{}]", words::rewound_from(from)),
+        SessionNotice::Forked { from, is_rewind: false } => format!("[Forked from session {from}.]"),
         SessionNotice::Extended => "[The session was extended.]".to_owned(),
         SessionNotice::Memory(fact) => format!("[{}]", super::memory::in_words(fact)?),
         SessionNotice::Tasks(TasksFact::Applied { writes, .. }) => {

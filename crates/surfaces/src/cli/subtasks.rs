@@ -25,7 +25,7 @@ Examples:
   trimtab run --subtasks ask \"Add tests for every module\"    break a request down
   trimtab subtasks                           show the progress of each sub-task
   trimtab subtasks show 2                    show one sub-task in full
-  trimtab subtasks retry 2 --model openai/gpt-5
+  trimtab subtasks retry 2 --model openai/gpt-5    retry with another model
   trimtab subtasks stop 2                    stop one sub-task";
 
 #[derive(Debug, Args)]
@@ -34,21 +34,22 @@ pub(super) struct SubtasksArgs {
     /// Action to take
     #[arg(default_value = "list")]
     action: SubtaskAction,
-    /// Number of the sub-task
-    #[arg(required_if_eq_any = [("action", "show"), ("action", "retry"), ("action", "skip"), ("action", "stop"), ("action", "pause"), ("action", "resume"), ("action", "steer")])]
+    /// Number of the sub-task, as in the list
+    #[arg(value_name = "NUMBER", required_if_eq_any = [("action", "show"), ("action", "retry"), ("action", "skip"), ("action", "stop"), ("action", "pause"), ("action", "resume"), ("action", "steer")])]
     id: Option<String>,
     /// Text for `steer`
+    #[arg(value_name = "TEXT")]
     words: Option<String>,
-    /// Retry with this model
+    /// Use this model for `retry`
     #[arg(long, value_name = "PROVIDER/NAME")]
     model: Option<String>,
-    /// Retry with this instruction
+    /// Use this instruction for `retry`
     #[arg(long, value_name = "TEXT")]
     instruction: Option<String>,
     /// Use this session [default: the latest in this folder]
     #[arg(long, value_name = "ID")]
     session: Option<SessionId>,
-    /// Print the sub-tasks as JSON
+    /// Print one JSON object per sub-task
     #[arg(long)]
     json: bool,
     /// Use this folder instead of the current one
@@ -72,7 +73,7 @@ enum SubtaskAction {
     Pause,
     /// Continue a paused sub-task
     Resume,
-    /// Send text to the worker of a sub-task
+    /// Send text that the worker sees at its next step
     Steer,
 }
 
@@ -146,7 +147,7 @@ impl SubtasksArgs {
         note(&carry_out(&client, &session, &log, &id, action).await?);
         if !is_running {
             // No other process removes the copy of a worker that was stopped here.
-            client.requests().end_workers(&session).await;
+            client.requests().end_workers().await;
             note("Nothing runs in this session. Continue it with `trimtab resume`.");
         }
         Ok(CliOutcome::Done)

@@ -4,6 +4,7 @@ mod calendar;
 mod change;
 mod draw;
 mod history;
+mod preview;
 mod queries;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -12,7 +13,7 @@ use trimtab_vocab::{Category, Previewed, Priority, Problem, ProblemKind, Repeat}
 
 use super::{CliOutcome, place};
 
-pub(super) use change::listed;
+pub(super) use preview::listed;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde_json::Value;
 use trimtab_vocab::event::{ByCommand, ChangedFile, CheckpointKind, Choice, Level, Status, ToolStatus};
 use trimtab_vocab::{
-    Answer, CallId, ChangeSetId, CheckpointId, FileWrite, ImageFact, MemoryFact, Pill, PlanStep, Problem, Rule, Series,
-    SessionId, StepStatus, TasksFact, Todo, Unobserved, Usage,
+    Answer, BackgroundEndReason, BackgroundId, BackgroundReason, CallId, ChangeSetId, CheckpointId, FileWrite,
+    ImageFact, MemoryFact, OpenPort, Pill, PlanStep, Problem, Rule, Series, SessionId, StepStatus, TasksFact, Todo,
+    Unobserved, Usage,
 };
 
 use super::{SubtaskBoard, WorkDone};
@@ -186,6 +187,8 @@ pub(crate) enum SessionNotice {
     },
     Forked {
         from: SessionId,
+        /// The user went back to an earlier message.
+        is_rewind: bool,
     },
     Extended,
     /// The session could not be handed off or extended.
@@ -215,6 +218,35 @@ pub(crate) enum SessionNotice {
         reason: String,
     },
     Tasks(TasksFact),
+    Background(BackgroundNotice),
+}
+
+/// What happened to a background command.
+#[derive(Debug)]
+pub(crate) enum BackgroundNotice {
+    Started {
+        id: BackgroundId,
+        command: String,
+        why: BackgroundReason,
+    },
+    Port {
+        id: BackgroundId,
+        port: OpenPort,
+    },
+    Ended {
+        id: BackgroundId,
+        command: String,
+        why: BackgroundEndReason,
+        exit_code: Option<i32>,
+        signal: Option<String>,
+    },
+}
+
+impl BackgroundNotice {
+    /// Whether it ended on its own, and not well.
+    pub(crate) fn is_failure(&self) -> bool {
+        matches!(self, Self::Ended { why: BackgroundEndReason::Exited, exit_code, .. } if *exit_code != Some(0))
+    }
 }
 
 /// A request came to its end.

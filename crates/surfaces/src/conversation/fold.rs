@@ -10,13 +10,15 @@ use trimtab_vocab::event::{
     StepsFact, SubtaskFact, ToolFact, ToolStatus,
 };
 use trimtab_vocab::wording::Notice;
-use trimtab_vocab::{Answer, CallId, ChangeSetId, Event, Fact, Message, Part, ProblemKind, RequestId, SubtasksFact};
+use trimtab_vocab::{
+    Answer, BackgroundEnd, CallId, ChangeSetId, Event, Fact, Message, Part, ProblemKind, RequestId, SubtasksFact,
+};
 
 use super::entry::GivenAnswer;
 use super::{
-    AppliedChange, AskedQuestion, CallRetry, CommandProgress, Conversation, Entry, EntryChange, EntryUpdate,
-    MessageVia, ModelReply, PlacedEntry, PlanProgress, ProposedPlan, ReplyState, RequestProgress, RequestSummary,
-    SessionNotice, SubtaskBoard, ToolRun, UserMessage,
+    AppliedChange, AskedQuestion, BackgroundNotice, CallRetry, CommandProgress, Conversation, Entry, EntryChange,
+    EntryUpdate, MessageVia, ModelReply, PlacedEntry, PlanProgress, ProposedPlan, ReplyState, RequestProgress,
+    RequestSummary, SessionNotice, SubtaskBoard, ToolRun, UserMessage,
 };
 use crate::diff::written;
 
@@ -72,6 +74,8 @@ impl EventFold<'_> {
             | Fact::Requirements(_)
             | Fact::Rule(RuleFact::Known { .. } | RuleFact::Removed { .. })
             | Fact::Mcp(_)
+            | Fact::Skill(_)
+            | Fact::Hook(_)
             | Fact::Reflection(_)
             | Fact::Usage(_)
             | Fact::Bug(_)
@@ -123,13 +127,16 @@ impl EventFold<'_> {
             SessionFact::Inherited { text, prefill, .. } => {
                 SessionNotice::Inherited { text: text.clone(), prefill: prefill.clone() }
             }
-            SessionFact::Forked { from, .. } => SessionNotice::Forked { from: from.clone() },
+            SessionFact::Forked { from, rewound, .. } => {
+                SessionNotice::Forked { from: from.clone(), is_rewind: rewound.is_some() }
+            }
             SessionFact::Extended { .. } => SessionNotice::Extended,
             SessionFact::Refused { reason } => SessionNotice::Refused { reason: reason.clone() },
             SessionFact::Opened { .. }
             | SessionFact::Worker { .. }
             | SessionFact::Dismissed {}
             | SessionFact::Titled { .. }
+            | SessionFact::Autonomy { .. }
             | SessionFact::Reclaimed { .. } => return,
         });
     }
@@ -451,6 +458,9 @@ impl EventFold<'_> {
     }
 
     fn command(&mut self, fact: &CommandFact) {
+        if self.background(fact) {
+            return;
+        }
         // Every command has been one of a tool call since before the first release.
         let (CommandFact::Started { call: Some(call), .. }
         | CommandFact::Output { call: Some(call), .. }
@@ -483,7 +493,37 @@ impl EventFold<'_> {
                 self.conversation.unobserved |= unobserved.is_some();
                 self.update(at, EntryChange::CommandEnded);
             }
+            CommandFact::Background { .. }
+            | CommandFact::Ready { .. }
+            | CommandFact::Port { .. }
+            | CommandFact::Stopping { .. } => {}
         }
+    }
+
+    /// Whether a fact is about a command in the background: its call is over, and its output is not part of the
+    /// conversation.
+    fn background(&mut self, fact: &CommandFact) -> bool {
+        let notice = match fact {
+            CommandFact::Background { call, id, command, why, .. } => {
+                self.conversation.in_background.insert(call.clone());
+                BackgroundNotice::Started { id: id.clone(), command: command.clone(), why: *why }
+            }
+            CommandFact::Port { id, port, .. } => BackgroundNotice::Port { id: id.clone(), port: *port },
+            CommandFact::Finished {
+                background: Some(BackgroundEnd { id, why }), command, exit_code, signal, ..
+            } => BackgroundNotice::Ended {
+                id: id.clone(),
+                command: command.clone(),
+                why: *why,
+                exit_code: *exit_code,
+                signal: signal.clone(),
+            },
+            CommandFact::Ready { .. } | CommandFact::Stopping { .. } => return true,
+            CommandFact::Output { call: Some(call), .. } => return self.conversation.in_background.contains(call),
+            CommandFact::Started { .. } | CommandFact::Output { .. } | CommandFact::Finished { .. } => return false,
+        };
+        self.notice(SessionNotice::Background(notice));
+        true
     }
 
     fn commands(&mut self, fact: &CommandsFact) {
@@ -640,6 +680,7 @@ impl EventFold<'_> {
                 self.notice(SessionNotice::Compressed { before: *before, after: *after });
             }
             ContextFact::Loaded { .. }
+            | ContextFact::Nested { .. }
             | ContextFact::Compressing { .. }
             | ContextFact::Edited { .. }
             | ContextFact::Restored { .. }
@@ -647,17 +688,18 @@ impl EventFold<'_> {
         }
     }
 
-    /// The last words of a model since the person spoke are the answer, or have banners around it.
+    /// The last words of a model in this request are the answer, or have banners around it. A message that was queued or
+    /// steered meanwhile does not come between them.
     fn answer(&mut self, answer: &Answer) {
         let summary = answer.summary.trim();
-        let mut since = self.conversation.entries.iter().rev();
-        let last =
-            since.by_ref().take_while(|placed| !matches!(placed.entry, Entry::UserMessage(_))).find_map(|placed| {
-                match &placed.entry {
-                    Entry::Reply(reply) if !reply.text.trim().is_empty() => Some(reply),
-                    _ => None,
-                }
-            });
+        let request = &self.event.request;
+        let of_request = self.conversation.entries.iter().rev().filter(|placed| placed.request == *request);
+        let is_start = |entry: &Entry| matches!(entry, Entry::UserMessage(UserMessage { via, .. }) if matches!(via, MessageVia::Request(_) | MessageVia::Answer(_)));
+        let mut since = of_request.take_while(|placed| !is_start(&placed.entry));
+        let last = since.find_map(|placed| match &placed.entry {
+            Entry::Reply(reply) if !reply.text.trim().is_empty() => Some(reply),
+            _ => None,
+        });
         let said_by = last.filter(|reply| !summary.is_empty() && reply.text.contains(summary));
         let said_by = said_by.map(|reply| reply.call.clone());
         self.add(Entry::Answer { answer: Box::new(answer.clone()), said_by });

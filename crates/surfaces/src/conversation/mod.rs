@@ -7,6 +7,7 @@
 
 mod board;
 mod calls;
+mod elapsed;
 mod entry;
 mod fold;
 #[cfg(test)]
@@ -15,17 +16,17 @@ mod work_done;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use trimtab_vocab::event::RequestFact;
 use trimtab_vocab::{CallId, Event, Fact, FileWrite, ProposalId, RequestId};
 
 pub(crate) use board::{BoardTask, SubtaskBoard};
 pub(crate) use calls::ModelCalls;
+pub(crate) use elapsed::Elapsed;
 pub(crate) use entry::{
-    AppliedChange, AskedQuestion, CallRetry, CommandProgress, Entry, MessageVia, ModelReply, PlanProgress,
-    ProposedPlan, ReplyState, RequestSummary, SessionNotice, ToolRun, UserMessage,
+    AppliedChange, AskedQuestion, BackgroundNotice, CallRetry, CommandProgress, Entry, MessageVia, ModelReply,
+    PlanProgress, ProposedPlan, ReplyState, RequestSummary, SessionNotice, ToolRun, UserMessage,
 };
 pub(crate) use work_done::WorkDone;
-
-use crate::words::elapsed::Elapsed;
 
 /// The conversation of a session, or of the part of its log that was folded.
 #[derive(Debug, Default)]
@@ -43,6 +44,8 @@ pub(crate) struct Conversation {
     failure: String,
     /// It was said that what commands do to files is not seen.
     unobserved: bool,
+    /// Calls whose commands continue in the background.
+    in_background: BTreeSet<CallId>,
     proposed: BTreeMap<ProposalId, Vec<FileWrite>>,
     /// The board of sub-tasks that came last.
     board: Option<usize>,
@@ -97,6 +100,27 @@ pub(crate) enum EntryChange {
     SubtaskMoved(String),
     /// Todos, a plan or a change stand otherwise than before.
     Changed,
+}
+
+/// Whether a request has begun once this is known of it. Before, it waits for its turn: it is received, analyzed, and told
+/// that it waits.
+pub(crate) fn is_under_way(fact: &Fact) -> bool {
+    match fact {
+        Fact::Request(fact) => matches!(fact, RequestFact::Reopened {} | RequestFact::Assessing { .. }),
+        Fact::Route(_)
+        | Fact::Intent(_)
+        | Fact::Requirements(_)
+        | Fact::Plan(_)
+        | Fact::Checkpoint(_)
+        | Fact::Model(_)
+        | Fact::Reply(_)
+        | Fact::Tool(_)
+        | Fact::Answer(_)
+        | Fact::Subtasks(_)
+        | Fact::Image(_)
+        | Fact::Ask(_) => true,
+        _ => false,
+    }
 }
 
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Changes with their bytes, as the store has them.
 
-use trimtab_host::Client;
 use trimtab_host::compare::{self, LineStats};
+use trimtab_host::{Client, RewindPlan};
 use trimtab_vocab::{FileState, FileWrite, Problem, SessionId};
 
 use super::{DiffFile, DiffState};
@@ -39,6 +39,21 @@ impl LoadedDiff {
             loaded.push(Self { path: write.path.clone(), from: None, before, after: None });
         }
         Ok(loaded)
+    }
+
+    /// What a rewind would do. Its files may be those of the session that it goes back to.
+    pub(crate) async fn load_rewind(
+        client: &Client,
+        session: &SessionId,
+        plan: &RewindPlan,
+    ) -> Result<Vec<Self>, Problem> {
+        match plan.target() {
+            Some(target) => match Self::load(client, target, &plan.writes).await {
+                Ok(loaded) => Ok(loaded),
+                Err(_) => Self::load(client, session, &plan.writes).await,
+            },
+            None => Self::load(client, session, &plan.writes).await,
+        }
     }
 
     /// A change that is made up.

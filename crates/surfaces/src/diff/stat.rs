@@ -9,17 +9,16 @@ use trimtab_vocab::format;
 /// Boxes of the bar.
 pub(super) const BAR: u64 = 10;
 
-/// `+45 −12 ~3`
+/// `+45 −12`, as git counts: a changed line is one that goes and one that comes.
 pub fn counted(stats: LineStats) -> String {
-    format!("+{} \u{2212}{} ~{}", stats.added, stats.removed, stats.modified)
+    format!("+{} \u{2212}{}", stats.added, stats.removed)
 }
 
-/// `+45 −12 ~3` in the colours of a change.
+/// `+45 −12` in the colours of a change.
 pub(crate) fn counts(line: &mut DiffLine, stats: LineStats) {
     line.add(format!("+{}", stats.added), DiffRole::More);
     line.add(" ", DiffRole::Frame);
     line.add(format!("\u{2212}{}", stats.removed), DiffRole::Less);
-    line.add(format!(" ~{}", stats.modified), DiffRole::Frame);
 }
 
 /// A small bar: of its boxes, what was added and what was removed.
@@ -49,7 +48,6 @@ pub fn stat(files: &[(String, LineStats)]) -> Vec<DiffLine> {
     for (name, (_, one)) in names.iter().zip(files) {
         total.added += one.added;
         total.removed += one.removed;
-        total.modified += one.modified;
         let mut line = DiffLine::default();
         line.add(format!("{name}{}", " ".repeat(widest.saturating_sub(name.width()) + 2)), DiffRole::Same);
         counts(&mut line, *one);

@@ -46,7 +46,7 @@ fn changed_words_stand_out_and_unchanged_parts_are_folded() {
     let before = format!("fn go() {{\n{body}    let a = 1;\n    end();\n}}\n");
     let after = before.replace("let a = 1;", "let a = 2;").replace("    step_3();\n", "");
     insta::assert_snapshot!(both(&before, &after), @"
-    src/a.rs  +1 −2 ~1  +--
+    src/a.rs  +1 −2  +--
     @@ src/a.rs:1 @@
      1  1   fn go() {
      2  2       step_1();
@@ -65,7 +65,7 @@ fn changed_words_stand_out_and_unchanged_parts_are_folded() {
     32 31       end();
     33 32   }
 
-    src/a.rs  +1 −2 ~1  +--
+    src/a.rs  +1 −2  +--
     @@ src/a.rs:1 @@
      1   fn go() {                         │  1   fn go() {
      2       step_1();                     │  2       step_1();
@@ -91,7 +91,7 @@ fn uneven_blocks_are_matched_line_by_line() {
         "let a = first(1);\nlet b = second(2);\n",
         "// both are needed\nlet a = first(10);\nlet b = second(2, 3);\nnew();\n",
     ), @"
-    src/a.rs  +4 −2 ~2  ++++--
+    src/a.rs  +4 −2  ++++--
     @@ src/a.rs:1 @@
     1   - let a = first(⟦1⟧);
     2   - let b = second(2);
@@ -100,7 +100,7 @@ fn uneven_blocks_are_matched_line_by_line() {
       3 + let b = second(2⟦, 3⟧);
       4 + new();
 
-    src/a.rs  +4 −2 ~2  ++++--
+    src/a.rs  +4 −2  ++++--
     @@ src/a.rs:1 @@
                                            │ 1 + // both are needed
     1 - let a = first(⟦1⟧);                  │ 2 + let a = first(⟦10⟧);
@@ -112,12 +112,12 @@ fn uneven_blocks_are_matched_line_by_line() {
 #[test]
 fn a_line_that_became_another_is_shown_whole() {
     insta::assert_snapshot!(both("alpha beta gamma\n", "something(else)\n"), @"
-    src/a.rs  +1 −1 ~1  +-
+    src/a.rs  +1 −1  +-
     @@ src/a.rs:1 @@
     1   - alpha beta gamma
       1 + something(else)
 
-    src/a.rs  +1 −1 ~1  +-
+    src/a.rs  +1 −1  +-
     @@ src/a.rs:1 @@
     1 - alpha beta gamma                   │ 1 + something(else)
     ");
@@ -126,13 +126,13 @@ fn a_line_that_became_another_is_shown_whole() {
 #[test]
 fn long_lines_are_wrapped_by_what_they_take_on_the_screen() {
     insta::assert_snapshot!(both("x\n", "日本語のテキストは幅が二倍です。日本語のテキストは幅が二倍です。👩‍👩‍👧 e\u{301}\n"), @"
-    src/a.rs  +1 −1 ~1  +-
+    src/a.rs  +1 −1  +-
     @@ src/a.rs:1 @@
     1   - x
       1 + 日本語のテキストは幅が二倍です。日本語のテキストは幅が
         + 二倍です。👩‍👩‍👧 é
 
-    src/a.rs  +1 −1 ~1  +-
+    src/a.rs  +1 −1  +-
     @@ src/a.rs:1 @@
     1 - x                                  │ 1 + 日本語のテキストは幅が二倍です。日
                                            │   + 本語のテキストは幅が二倍です。👩‍👩‍👧 é
@@ -142,13 +142,13 @@ fn long_lines_are_wrapped_by_what_they_take_on_the_screen() {
 #[test]
 fn what_would_steer_the_terminal_or_hide_is_seen() {
     insta::assert_snapshot!(both("if admin {\n", "if ad\u{200b}min\u{202e} { \u{1b}]0;owned\u{7}\n\ttab\u{8}\n"), @"
-    src/a.rs  +2 −1 ~1  ++-
+    src/a.rs  +2 −1  ++-
     @@ src/a.rs:1 @@
     1   - if admin {
       1 + if ad<U+200B>min<U+202E> { ^[]0;owned^G
       2 +     tab^H
 
-    src/a.rs  +2 −1 ~1  ++-
+    src/a.rs  +2 −1  ++-
     @@ src/a.rs:1 @@
     1 - if admin {                         │ 1 + if ad<U+200B>min<U+202E> { ^[]0;ow
                                            │   + ned^G
@@ -159,7 +159,7 @@ fn what_would_steer_the_terminal_or_hide_is_seen() {
 #[test]
 fn line_ends_and_a_missing_last_one_are_seen() {
     insta::assert_snapshot!(both("a\r\nb\r\n", "a\nb"), @r"
-    src/a.rs  +2 −2 ~2  ++--
+    src/a.rs  +2 −2  ++--
       line ends CRLF → LF
     @@ src/a.rs:1 @@
     1   - a^M
@@ -168,7 +168,7 @@ fn line_ends_and_a_missing_last_one_are_seen() {
       2 + b
         \ No newline at end of file
 
-    src/a.rs  +2 −2 ~2  ++--
+    src/a.rs  +2 −2  ++--
       line ends CRLF → LF
     @@ src/a.rs:1 @@
     1 - a^M                                │ 1 + a
@@ -176,13 +176,13 @@ fn line_ends_and_a_missing_last_one_are_seen() {
                                            │ \ No newline at end of file
     ");
     insta::assert_snapshot!(both("a\r\nb\r\n", "a\r\nc\r\n"), @"
-    src/a.rs  +1 −1 ~1  +-
+    src/a.rs  +1 −1  +-
     @@ src/a.rs:1 @@
     1 1   a
     2   - b
       2 + c
 
-    src/a.rs  +1 −1 ~1  +-
+    src/a.rs  +1 −1  +-
     @@ src/a.rs:1 @@
     1   a                                  │ 1   a
     2 - b                                  │ 2 + c
@@ -205,7 +205,7 @@ fn what_has_no_lines_is_said_in_words() {
     insta::assert_snapshot!(told, @r"
     new.txt
       new file, empty
-    gone.txt  +0 −1 ~0  -
+    gone.txt  +0 −1  -
       deleted
     @@ gone.txt:1 @@
     1   - a
@@ -215,7 +215,7 @@ fn what_has_no_lines_is_said_in_words() {
       mode 644 → 755
     run.sh → bin/run
       moved, content unchanged
-    latest  +1 −1 ~1  +-
+    latest  +1 −1  +-
       was a symbolic link to v1
       is a symbolic link to v2
     @@ latest:1 @@
@@ -247,7 +247,7 @@ fn a_very_large_change_says_what_it_leaves_out() {
     let after = before.replace("0\n", "zero\n");
     let few = DiffView { most_lines: 12, ..view(Layout::Inline, 60) };
     insta::assert_snapshot!(shown(&file("n", Some(before.as_bytes()), Some(after.as_bytes())), &few), @"
-    n  +40 −40 ~40  +++++-----
+    n  +40 −40  +++++-----
     @@ n:1 @@
       1     - 0
           1 + zero
@@ -290,10 +290,10 @@ fn counts_have_a_bar_and_a_sum() {
     let files = [("src/a.rs".into(), of(45, 12, 3)), ("README.md".into(), of(1, 0, 0)), ("b".into(), of(0, 0, 0))];
     let text: Vec<String> = stat(&files).iter().map(|line| line.plain().trim_end().to_owned()).collect();
     insta::assert_snapshot!(text.join("\n"), @"
-    src/a.rs   +45 −12 ~3  ++++++++--
-    README.md  +1 −0 ~0    +
-    b          +0 −0 ~0
-    3 files  +46 −12 ~3
+    src/a.rs   +45 −12  ++++++++--
+    README.md  +1 −0    +
+    b          +0 −0
+    3 files  +46 −12
     ");
 }
 

@@ -1,4 +1,4 @@
-//! What is in force where the server works: its folder, the settings with their origins, the pills.
+//! What is in force where the server works: its folder, the settings with their origins, the pills, the extensions.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,7 +7,7 @@ use axum::routing::get;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trimtab_host::{Pills, config};
+use trimtab_host::{Extension, Pills, config};
 use trimtab_vocab::Mode;
 
 use super::Shared;
@@ -30,27 +30,36 @@ pub(super) fn routes(api: Api) -> Api {
             "Your own pills, and the pills of the folder if it is trusted.",
             json!({"pills": [{"name": "review", "description": "Look at the last change", "arguments": "[what]"}]}),
         );
+    let extensions = RouteOperation::new("get", "listExtensions", "about", "List extensions")
+        .query::<FolderQuery>()
+        .gives::<ExtensionList>(
+        StatusCode::OK,
+        "MCP servers, skills, commands, and instructions: what is loaded, pending, or ignored, and why.",
+        json!({"trusted": true, "problems": [], "extensions": [{"kind": "skill", "name": "pdf", "state": "loaded",
+                "source": "user", "origin": "/home/me/.claude/skills/pdf/SKILL.md", "reasons": []}]}),
+    );
+    let api = api.add("/extensions", get(known_extensions), vec![extensions]);
     api.add("/settings", get(settings_in_force), vec![settings]).add("/pills", get(known_pills), vec![pills])
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Settings {
-    /// Where a session works if it is not said where.
+    /// The default folder for new sessions.
     folder: String,
-    /// The settings file. It may not exist yet.
+    /// The settings file, which might not exist yet.
     file: String,
-    /// What could be said first, if the model at hand can only do something in particular.
+    /// A first request to suggest, if the model is a recording.
     #[serde(skip_serializing_if = "Option::is_none")]
     idea: Option<Idea>,
     settings: Vec<Setting>,
 }
 
-/// Something that a person could say.
+/// A suggested request.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Idea {
-    /// The words.
+    /// What clicking it writes into the message box.
     pub(crate) text: String,
-    /// How they are meant.
+    /// The mode of the request.
     pub(crate) mode: Mode,
 }
 
@@ -107,7 +116,7 @@ struct PillInfo {
     name: String,
     /// What it is for.
     description: String,
-    /// What may follow the name.
+    /// The arguments after the name.
     arguments: String,
 }
 
@@ -124,4 +133,46 @@ async fn known_pills(
         arguments: known.definition.arguments.clone(),
     });
     Ok(Json(PillList { pills: known.collect() }))
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ExtensionList {
+    extensions: Vec<ExtensionInfo>,
+    /// Whether the folder is trusted. Trimtab reads nothing from an untrusted folder.
+    trusted: bool,
+    /// Problems with whole files.
+    problems: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ExtensionInfo {
+    /// `mcp`, `skill`, `command`, `pill`, or `instructions`.
+    kind: &'static str,
+    name: String,
+    /// `loaded`, `pending`, or `ignored`.
+    state: &'static str,
+    /// `user`, `project`, or `editor`.
+    source: &'static str,
+    /// The file that it comes from, or the command line of a server.
+    origin: String,
+    /// Why it is not in use, or what of it is not followed.
+    reasons: Vec<String>,
+}
+
+async fn known_extensions(
+    State(server): State<Shared>,
+    QueryArgs(wanted): QueryArgs<FolderQuery>,
+) -> Result<Json<ExtensionList>, Failure> {
+    let folder = wanted.folder.as_deref().unwrap_or(&server.folder);
+    let found = server.client.extensions(&server.profile, folder).await?;
+    let info = |extension: Extension| ExtensionInfo {
+        kind: extension.kind.name(),
+        name: extension.name,
+        state: extension.state.name(),
+        source: extension.source,
+        origin: extension.origin,
+        reasons: extension.reasons,
+    };
+    let extensions = found.list.into_iter().map(info).collect();
+    Ok(Json(ExtensionList { extensions, trusted: found.trusted, problems: found.problems }))
 }

@@ -86,13 +86,13 @@ pub(super) fn routes(api: Api) -> Api {
         .add("/assistant/message/stream", get(message_streamed), vec![stream])
 }
 
-/// What is posted. What is of the wrong kind counts as absent, as documented.
+/// The body of the request. A field with a wrong type counts as absent.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "read field by field; this describes it")]
 struct MessageBody {
-    /// The words.
+    /// The text.
     message: String,
-    /// What was said before them, the last turns.
+    /// The last turns before this message.
     transcript: Option<Vec<AssistantTurn>>,
     /// How it is meant.
     options: Option<MessageOptions>,
@@ -116,7 +116,7 @@ struct MessageOptions {
 struct AssistantTurn {
     /// Who spoke: `user` or `assistant`.
     role: Option<String>,
-    /// The words.
+    /// The message as plain text.
     text: Option<String>,
 }
 
@@ -124,13 +124,13 @@ struct AssistantTurn {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "read field by field; this describes it")]
 struct AssistantClarify {
-    /// What was asked.
+    /// What the user asks.
     question: Option<String>,
-    /// What was chosen.
+    /// What the user has selected.
     selection: Option<AssistantSelection>,
 }
 
-/// What was chosen of what was offered.
+/// The selected options.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "read field by field; this describes it")]
 struct AssistantSelection {
@@ -145,12 +145,12 @@ struct AssistantSelection {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "read field by field; this describes it")]
 struct StreamQuery {
-    /// The words; absent with `job`.
+    /// The text. Absent with `job`.
     #[serde(default)]
     message: String,
-    /// A message that was begun by `POST /api/assistant/jobs`: what becomes of it is told from its beginning on.
+    /// A message that `POST /api/assistant/jobs` started. The stream has its events from the beginning.
     job: Option<RequestId>,
-    /// What was said before them, as JSON: `[{"role":"user","text":"…"}]`; or a turn each, as often as there are turns.
+    /// Earlier turns as JSON: `[{"role":"user","text":"…"}]`. You can also repeat the parameter, with one turn each.
     transcript: Option<String>,
     /// `auto`, `chat` or `plan`, which it is without it.
     mode: Option<String>,
@@ -276,7 +276,7 @@ async fn message_posted(State(server): State<Shared>, RawBody(body): RawBody) ->
     }
 }
 
-/// A message that was taken in, to be followed by its name.
+/// An accepted message, with the ID to follow it.
 #[derive(Debug, Serialize, JsonSchema)]
 struct FollowedMessage {
     /// `job` of the stream that tells what becomes of it.

@@ -17,7 +17,7 @@ const PLANNING: &str = "Planning…";
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum AssistantReply {
-    /// A person has to say which tasks are meant.
+    /// The assistant asks which tasks are meant.
     #[serde(rename_all = "camelCase")]
     Question {
         /// Always true.
@@ -26,11 +26,11 @@ pub(super) enum AssistantReply {
         #[serde(flatten)]
         clarify: Clarify,
     },
-    /// What the assistant says, and what it proposes.
+    /// The assistant's text and its proposed operations.
     Answer {
-        /// The words.
+        /// The assistant's text.
         text: String,
-        /// Every operation, also those that cannot be applied.
+        /// Every operation, including invalid ones.
         operations: Vec<Annotation>,
     },
     #[default]
@@ -45,10 +45,10 @@ pub(super) struct Clarify {
     question: String,
     /// Tasks to choose from.
     options: Vec<OptionShown>,
-    /// More of them, for whoever wants to see more.
+    /// Options for *Show more*.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     more_options: Vec<OptionShown>,
-    /// What an answer may say where more than the tasks are asked for: `ids`, `date`, `priority`.
+    /// Which parts the answer can have: `ids`, `date`, or `priority`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sections: Vec<String>,
 }
@@ -64,7 +64,7 @@ struct OptionShown {
     scheduled_for: Option<String>,
 }
 
-/// An operation with what is wrong about it.
+/// An operation with its errors.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(super) struct Annotation {
     /// The operation, in its normal form.
@@ -81,16 +81,16 @@ pub(super) enum StreamPiece {
     Stage { stage: Stage },
     /// `clarify`: a question.
     Clarify(Clarify),
-    /// `ops`: operations, as soon as they are judged, and again where a repair has changed them.
+    /// `ops`: operations, as soon as they are checked, and again after a repair changed them.
     #[serde(rename_all = "camelCase")]
     Operations { version: u32, operations: Vec<Annotation>, valid_count: usize, invalid_count: usize },
-    /// `summary`: the words so far; each replaces the one before.
+    /// `summary`: the text so far. Each one replaces the previous one.
     Summary { text: String },
     /// `result`: what it came to.
     Result { text: String, operations: Vec<Annotation> },
     /// `heartbeat`: the stream lives.
     Heartbeat { ts: trimtab_vocab::Time },
-    /// `done`: nothing more is sent.
+    /// `done`: the end of the stream.
     Done(bool),
 }
 

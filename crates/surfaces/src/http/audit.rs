@@ -30,7 +30,7 @@ struct AuditWanted {
     /// Only what comes after this line.
     #[schemars(range(max = 999_999_999_999_999_999_u64))]
     after: Option<u64>,
-    /// So many lines at most.
+    /// Maximum number of lines.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
 }

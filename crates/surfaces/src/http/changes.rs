@@ -94,15 +94,15 @@ struct ChangeSetInfo {
     cost_usd: Option<f64>,
     /// It is in force.
     applied: bool,
-    /// It is the last one that is.
+    /// It is the last applied one.
     current: bool,
-    /// It takes back a part of this one.
+    /// The change set that it partly undoes.
     undoes: Option<ChangeSetId>,
-    /// It can be neither taken back nor redone any more.
+    /// It can no longer be undone or redone.
     expired: bool,
-    /// It was made in an earlier session, or in the one that this one was forked from.
+    /// It was made in an earlier session, or in the session from which this one was forked.
     inherited: bool,
-    /// The session that alone can move it: the one that it was handed off to, or that this one was forked from.
+    /// The only session that can undo it: the session of a handoff, or the original of a fork.
     handed_off_to: Option<SessionId>,
     /// The command that did it.
     command: Option<String>,
@@ -158,7 +158,7 @@ struct FileDiff {
     path: String,
     /// What changed, as a unified diff; empty where there are no lines to compare.
     diff: String,
-    /// How many parts it has that can be taken back or chosen one by one; their numbers are from 1, in this order.
+    /// Number of hunks that can be undone or chosen separately, numbered from 1 in this order.
     hunks: usize,
 }
 
@@ -200,16 +200,16 @@ async fn diff_of(
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Move {
-    /// How many sets; 1 if it is not said.
+    /// Number of change sets. Default: 1.
     #[serde(default)]
     steps: Option<NonZero<u32>>,
-    /// Takes back a part of this set only, as a new set; `parts` says which. Not when moving forward.
+    /// Undo only a part of this change set, as a new change set. `parts` names it. Not for a redo.
     #[serde(default)]
     change_set: Option<ChangeSetId>,
     /// The files of that set, or their hunks.
     #[serde(default)]
     parts: Vec<ChangePart>,
-    /// What is done where somebody has edited the same lines since.
+    /// How to handle lines that the user has edited since then.
     #[serde(default)]
     on_conflict: OnConflict,
 }
@@ -222,7 +222,7 @@ struct Moves {
     position: i64,
     /// Why it did not move.
     refused: Option<String>,
-    /// Where edits of a person stand in the way.
+    /// The conflicts with the user's own edits.
     conflicts: Vec<Conflict>,
 }
 
@@ -266,7 +266,7 @@ async fn move_files(server: &Shared, id: &SessionId, control: Control) -> Result
 struct HandedOff {
     /// The new session.
     session: SessionId,
-    /// The one that was handed off.
+    /// The session that was handed off.
     parent_session_id: SessionId,
     /// Change sets that only the new one can move from now on.
     change_sets: Vec<ChangeSetId>,

@@ -11,7 +11,8 @@ use trimtab_host::{Answered, Manner, RequestDraft};
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{CheckpointFact, RequestFact};
 use trimtab_vocab::{
-    CallId, ChangePart, CheckpointId, Control, Event, Fact, Mode, ProposalId, RequestId, SessionId, SubtaskControl,
+    Autonomy, CallId, ChangePart, CheckpointId, Control, Event, Fact, Mode, ProposalId, RequestId, SessionId,
+    SubtaskControl,
 };
 
 use super::Shared;
@@ -59,7 +60,7 @@ pub(super) fn routes(api: Api) -> Api {
         .add("/checkpoints", get(checkpoints), vec![open])
 }
 
-/// What was passed on.
+/// The accepted action.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ControlAccepted {
     session: SessionId,
@@ -73,7 +74,7 @@ fn taken(session: SessionId, request: Option<RequestId>) -> (StatusCode, Json<Co
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct OpenCheckpoint {
-    /// The events that opened what waits.
+    /// The events that opened the pending questions.
     checkpoints: Vec<Event>,
 }
 
@@ -94,8 +95,8 @@ struct NewAnswer {
     /// The edited steps of a plan: the whole list, or operations.
     #[serde(default)]
     edits: Option<Value>,
-    /// What was selected: by question; or of a proposed change, the operations or `{path, hunks}` to apply, with
-    /// the choice `allow`.
+    /// The selection: the options of each question, or the operations or `{path, hunks}` of a proposed change to apply
+    /// (with the choice `allow`).
     #[serde(default)]
     selection: Option<Value>,
 }
@@ -201,16 +202,17 @@ pub(super) async fn give(
     Ok(server.client.requests().answer(id, answer).await?)
 }
 
-/// What a person says to a request that runs.
+/// An action on a running request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct NewControl {
     /// What to do.
     action: ControlAction,
-    /// The words of `steer` and `editSummary`; those that `continue` and `autoContinue` say instead of "continue".
+    /// The text of `steer` and `editSummary`, or the text that `continue` and `autoContinue` send instead of
+    /// "continue".
     #[serde(default)]
     text: Option<String>,
-    /// The call that `stopTool` ends.
+    /// The call that `stopTool` ends, or that `background` is about.
     #[serde(default)]
     call: Option<CallId>,
     /// The sub-task that `subtask` is about.
@@ -219,37 +221,44 @@ struct NewControl {
     /// What `subtask` does to it.
     #[serde(default)]
     subtask_action: Option<SubtaskControl>,
+    /// The level that `autonomy` sets.
+    #[serde(default)]
+    level: Option<Autonomy>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 enum ControlAction {
-    /// Stop now; what is there is kept.
+    /// Stop now and keep the results.
     Cancel,
     /// Rest after this step.
     Pause,
-    /// Continue with whatever is unfinished.
+    /// Continue with the unfinished request.
     Resume,
     /// Try again: the question that offers it is answered so, or the last request is made once more.
     Retry,
-    /// Go on: the question that offers it is answered so, or "continue" is said.
+    /// Continue: answers the question that offers it, or sends "continue".
     Continue,
-    /// Say "continue", and let it be said again while steps are open.
+    /// Send "continue", and repeat it while steps are open.
     AutoContinue,
-    /// Leave what runs now, and go on with the next.
+    /// Skip the current step, and continue with the next.
     Skip,
-    /// Take these words up at the next step.
+    /// Send this text for the next step.
     Steer,
-    /// End one tool; the rest goes on.
+    /// Stop one tool call. The others continue.
     StopTool,
-    /// Do something about one sub-task; the others continue.
+    /// Let the running command continue in the background; `call` names it if several run.
+    Background,
+    /// Control one sub-task. The others continue.
     Subtask,
-    /// Put these words in place of the last summary of the conversation.
+    /// Replace the last summary of the conversation with this text.
     EditSummary,
     /// Put the conversation back in place of its last summary.
     UndoSummary,
-    /// Carry out what was talked about.
+    /// Start the work that was discussed.
     Implement,
+    /// Ask more or less from the next decision on.
+    Autonomy,
 }
 
 async fn controls(
@@ -257,7 +266,7 @@ async fn controls(
     Id(id): Id<SessionId>,
     JsonBody(body): JsonBody<NewControl>,
 ) -> Result<(StatusCode, Json<ControlAccepted>), Failure> {
-    let NewControl { action, text, call, subtask, subtask_action } = body;
+    let NewControl { action, text, call, subtask, subtask_action, level } = body;
     server.client.sessions().get(&id).await?;
     let words = text.filter(|text| !text.trim().is_empty());
     let needed = |words: Option<String>| words.ok_or_else(|| Failure::unprocessable("This needs `text`."));
@@ -273,6 +282,7 @@ async fn controls(
                 call.ok_or_else(|| Failure::unprocessable("This needs the `call`, with the ID from the events."))?;
             Control::StopTool { call }
         }
+        ControlAction::Background => Control::Background { call },
         ControlAction::Subtask => {
             let missing = || Failure::unprocessable("This needs the `subtask` and the `subtaskAction`.");
             let (subtask, action) = (subtask.ok_or_else(missing)?, subtask_action.ok_or_else(missing)?);
@@ -299,6 +309,11 @@ async fn controls(
             let words = RequestDraft::new(words.unwrap_or_else(|| "continue".into()), Manner::attended());
             let said = send_message_under(&server, &goes_on(&server.profile), &id, words, None).await?;
             return Ok(taken(id, Some(said.request)));
+        }
+        ControlAction::Autonomy => {
+            let level = level.ok_or_else(|| Failure::unprocessable("This needs the `level`."))?;
+            server.client.requests().set_autonomy(&id, level).await?;
+            return Ok(taken(id, None));
         }
         ControlAction::Implement => {
             let text = words.unwrap_or_else(|| crate::words::IMPLEMENT.into());

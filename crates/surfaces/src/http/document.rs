@@ -5,7 +5,8 @@ use serde::Serialize;
 use trimtab_host::SessionRow;
 use trimtab_vocab::event::{AnswerFact, ReplyFact, RequestFact, SessionFact, Status};
 use trimtab_vocab::{
-    Answer, CheckpointId, Event, ExtensionId, Fact, ImageRef, Mode, Problem, RefKey, RequestId, SessionId, Time, Usage,
+    Answer, Autonomy, CheckpointId, Event, ExtensionId, Fact, ImageRef, Mode, Problem, RefKey, RequestId, SessionId,
+    Time, Usage,
 };
 
 use crate::conversation::ModelCalls;
@@ -19,15 +20,15 @@ pub(super) struct SessionInfo {
     doc_type: &'static str,
     /// The session that was handed off to it, or that it was forked from.
     parent_session_id: Option<SessionId>,
-    /// It was forked: so many events at its beginning are its parent's.
+    /// Number of events that a fork has copied from its parent.
     forked_at: Option<u64>,
-    /// Where it works.
+    /// The session's folder.
     folder: String,
     /// Its name; empty before the first request.
     title: String,
     /// When it was made.
     created: Time,
-    /// When something last happened.
+    /// When the session last changed.
     updated: Time,
 }
 
@@ -38,65 +39,72 @@ impl From<SessionRow> for SessionInfo {
     }
 }
 
-/// A session with its conversation. How answers came about is told by its trace.
+/// A session with its conversation. Its trace shows how each answer was made.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SessionDocument {
     /// What lists show.
     #[serde(flatten)]
     info: SessionInfo,
-    /// What was said, oldest first, and what came of it.
+    /// The requests with their results, oldest first.
     messages: Vec<Turn>,
-    /// What waits for a person: the events that opened it.
+    /// Pending questions and approvals: the events that opened them.
     checkpoints: Vec<Event>,
     /// The session that it was handed off to.
     handed_off_to: Option<SessionId>,
     /// Further documents of it.
     extensions: Vec<ExtensionId>,
-    /// What its input begins with, until somebody says something in it.
+    /// Text for the input, until the first message.
     prefill: Option<String>,
+    /// How much it does without asking: the level in force for its next request.
+    autonomy: Autonomy,
+    /// The level that the settings of its folder allow at most.
+    autonomy_limit: Option<Autonomy>,
+    /// The level that was chosen in it.
+    #[serde(skip)]
+    chosen: Option<Autonomy>,
     /// The last event that this tells of; watch it from here.
     last_seq: u64,
     #[serde(skip)]
     calls: ModelCalls,
 }
 
-/// A request and what came of it.
+/// A request and its result.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Turn {
     request: RequestId,
-    /// When it came.
+    /// When it was received.
     time: Time,
-    /// The person's words.
+    /// The user's text.
     text: String,
     /// Stored texts that belong to it.
     refs: Vec<RefKey>,
-    /// Stored pictures that belong to it.
+    /// Stored images that belong to it.
     images: Vec<ImageRef>,
-    /// Which path the person chose.
+    /// The mode that the user chose.
     mode: Mode,
-    /// What its words are marked with.
+    /// The `#tags` of the message.
     tags: Vec<String>,
-    /// The request that its words went to, if it is not worked on by itself.
+    /// The request that the message was sent to, if it joined another one.
     joined: Option<RequestId>,
-    /// The question that its words answer.
+    /// The question that it answers.
     answers: Option<CheckpointId>,
-    /// What it came to.
+    /// Its result.
     answer: Option<Answer>,
-    /// The reply so far, when it broke off.
+    /// The partial reply, if it was interrupted.
     partial: Option<String>,
-    /// How it ended, or `pending`; absent: its words went to another request.
+    /// How it ended, or `pending`. Absent: the message was sent to another request.
     status: Option<TurnStatus>,
-    /// What went wrong.
+    /// Why it failed.
     error: Option<Problem>,
-    /// What it cost.
+    /// Its usage and cost.
     usage: Usage,
     /// When it ended.
     finished: Option<Time>,
 }
 
-/// How a request stands.
+/// The state of a request.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum TurnStatus {
@@ -106,7 +114,7 @@ enum TurnStatus {
     Open(Pending),
 }
 
-/// What is said of a request that has not ended.
+/// The status of a request that has not ended.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Pending {
@@ -117,6 +125,16 @@ enum Pending {
 const PENDING: Option<TurnStatus> = Some(TurnStatus::Open(Pending::Pending));
 
 impl SessionDocument {
+    pub(super) fn folder(&self) -> &str {
+        &self.info.folder
+    }
+
+    /// The level of the settings, and the most that the folder allows.
+    pub(super) fn set_autonomy(&mut self, of_settings: Option<Autonomy>, limit: Option<Autonomy>) {
+        self.autonomy_limit = limit;
+        self.autonomy = self.chosen.or(of_settings).unwrap_or_default().within(limit);
+    }
+
     pub(super) fn new(row: SessionRow) -> Self {
         Self {
             info: row.into(),
@@ -125,6 +143,9 @@ impl SessionDocument {
             handed_off_to: None,
             extensions: Vec::new(),
             prefill: None,
+            autonomy: Autonomy::default(),
+            autonomy_limit: None,
+            chosen: None,
             last_seq: 0,
             calls: ModelCalls::default(),
         }
@@ -158,6 +179,7 @@ impl SessionDocument {
             (Fact::Session(SessionFact::Handoff { child, .. }), _) => self.handed_off_to = Some(child),
             // That the other one was handed off has nothing to do with a fork of it.
             (Fact::Session(SessionFact::Reclaimed { .. } | SessionFact::Forked { .. }), _) => self.handed_off_to = None,
+            (Fact::Session(SessionFact::Autonomy { level, .. }), _) => self.chosen = Some(level),
             (Fact::Session(SessionFact::Extended { extension }), _) => self.extensions.push(extension),
             (Fact::Session(SessionFact::Inherited { prefill, .. }), _) => self.prefill = prefill,
             // Calls behind the scenes are not part of the conversation.

@@ -43,10 +43,10 @@ pub(super) fn routes(api: Api) -> Api {
             )
             .gives_other::<Event>(
                 StatusCode::OK,
-                "Server-sent events: `data` is an event as JSON, `id` its `seq`; what is live only has no `id`. The \
-             comment `live` says that all that was recorded has been sent, one every 10 seconds that the stream lives. \
-             An event of the type `problem` has an error as its data: \
-             the session cannot be run any further by this server just now.",
+                "Server-sent events. `data` is an event as JSON, and `id` is its `seq`. Live-only events have no `id`. The \
+                 comment `live` marks the end of the recorded events, and a comment every 10 seconds keeps the stream \
+                 alive. An event of the type `problem` carries an error: this server cannot continue the session at the \
+                 moment.",
                 "text/event-stream",
             );
     api.add("/sessions/{id}/events", get(events), vec![operation])
@@ -55,7 +55,7 @@ pub(super) fn routes(api: Api) -> Api {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct EventsQuery {
-    /// Only what came after the event with this `seq`; `Last-Event-ID` beats it.
+    /// Only events after this `seq`. `Last-Event-ID` overrides it.
     #[schemars(range(max = 999_999_999_999_999_999_u64))]
     after: Option<u64>,
 }

@@ -10,11 +10,11 @@ use trimtab_vocab::{Problem, ProblemKind};
 /// The body of every answer that is not a success.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ErrorBody {
-    /// What went wrong.
+    /// The error and what to do.
     error: ErrorDetail,
 }
 
-/// What went wrong.
+/// The error and what to do.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ErrorDetail {
     /// Which sort of error it is, for programs.

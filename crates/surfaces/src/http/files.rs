@@ -48,14 +48,14 @@ pub(super) fn routes(api: Api) -> Api {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FilesQuery {
-    /// The folder; without it, the one that the server was started in.
+    /// The folder. Default: the folder in which the server was started.
     folder: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FileQuery {
-    /// The folder; without it, the one that the server was started in.
+    /// The folder. Default: the folder in which the server was started.
     folder: Option<String>,
     /// The file, relative to the folder.
     path: String,

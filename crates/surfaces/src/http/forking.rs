@@ -59,7 +59,7 @@ pub(super) fn routes(api: Api) -> Api {
     )
 }
 
-/// What is to be another.
+/// The fields to change.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Changed {
@@ -80,7 +80,7 @@ async fn change(
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewFork {
-    /// The `seq` of the last event that the fork has; without it, all there are.
+    /// The `seq` of the last event of the fork. Default: all events.
     #[serde(default)]
     #[schemars(range(min = 1, max = 999_999_999_999_999_999_u64))]
     at: Option<u64>,
@@ -91,7 +91,7 @@ struct NewFork {
 struct Forked {
     /// The new session.
     session: SessionId,
-    /// The one that it was forked from.
+    /// The session from which it was forked.
     parent_session_id: SessionId,
     /// So many events at its beginning are that session's. The end of a request counts as a part of its last words.
     at: u64,

@@ -73,13 +73,13 @@ pub(super) fn routes(api: Api) -> Api {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct WhoseImages {
-    /// Whose pictures.
+    /// The session of the images.
     session: SessionId,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Gallery {
-    /// The pictures, in the order of the gallery.
+    /// The images, in the order of the gallery.
     images: Vec<GeneratedImage>,
 }
 
@@ -95,10 +95,10 @@ async fn gallery(
 struct NewImages {
     /// Where; without it, in a new session in the server's folder.
     session: Option<SessionId>,
-    /// What is to be seen.
+    /// What to show.
     #[schemars(length(min = 1, max = 32_768))]
     prompt: String,
-    /// How many; without it, as the words say.
+    /// Number of images. The default is the number in the text.
     #[schemars(range(min = 1, max = 10))]
     count: Option<u32>,
 }
@@ -123,12 +123,12 @@ async fn make_images(
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RegenerateImage {
-    /// Whose picture it is.
+    /// The session of the image.
     session: SessionId,
-    /// What it is made from; without it, the prompt of the one that is there.
+    /// The prompt. Default: the prompt of the current image.
     #[schemars(length(max = 32_768))]
     prompt: Option<String>,
-    /// What is added to that.
+    /// Text to add to the prompt.
     #[schemars(length(max = 32_768))]
     refinement: Option<String>,
 }
@@ -149,7 +149,7 @@ async fn regenerate(
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SelectImages {
-    /// Whose pictures they are.
+    /// The session of the images.
     session: SessionId,
     #[schemars(length(max = 1_000))]
     images: Vec<ImageId>,
@@ -171,12 +171,12 @@ async fn choose(
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SaveImages {
-    /// Whose pictures they are.
+    /// The session of the images.
     session: SessionId,
-    /// Which ones; without it, those that are chosen.
+    /// The images. Default: the selected ones.
     #[schemars(length(max = 1_000))]
     images: Option<Vec<ImageId>>,
-    /// Where to, relative to the session's folder; without it, there.
+    /// Target folder, relative to the session's folder. The default is the session's folder.
     #[schemars(length(max = 4_096))]
     folder: Option<String>,
 }

@@ -39,15 +39,15 @@ struct Jobs {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Job {
     request: RequestId,
-    /// Where it belongs.
+    /// The session that it belongs to.
     session: SessionId,
-    /// Where it works.
+    /// The session's folder.
     folder: String,
     /// Its first words.
     text: String,
-    /// How it stands.
+    /// Whether it waits, runs, or has ended.
     state: JobStatus,
-    /// When it came.
+    /// When it was received.
     created: Time,
 }
 

@@ -28,7 +28,7 @@ pub(super) fn routes(api: Api) -> Api {
         .takes::<Proposal>(operations.clone())
         .gives::<DryRun>(
             StatusCode::OK,
-            "What each would do. Nothing is written. Warnings need a person's confirmation.",
+            "What each operation would do. Nothing is changed. Warnings need the user's confirmation.",
             json!({"results": [{"op": operation, "valid": true, "errors": [],
                     "preview": {"before": example(), "after": example()}}], "summary": summary}),
         )
@@ -86,9 +86,9 @@ struct Proposal {
 struct OperationsBody {
     /// What to do to tasks.
     operations: Vec<TaskOperation>,
-    /// Names the wish, for clients that cannot send headers.
+    /// The idempotency key, for clients that cannot send headers.
     idempotency_key: Option<String>,
-    /// The person was asked once more about what is large.
+    /// The user has confirmed the large operation.
     confirm: Option<bool>,
 }
 
@@ -97,7 +97,7 @@ struct OperationsBody {
 struct Invalid {
     /// `invalid_operations`.
     error: &'static str,
-    /// What is wrong about each.
+    /// The errors of each operation.
     detail: Validation,
     /// In a sentence.
     message: &'static str,
@@ -110,7 +110,7 @@ struct Unconfirmed {
     error: &'static str,
     /// In a sentence.
     message: &'static str,
-    /// What a person should be asked about.
+    /// The warnings that the user must confirm.
     warnings: Vec<String>,
     /// What they would do.
     detail: DryRun,

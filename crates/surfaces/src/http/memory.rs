@@ -43,10 +43,10 @@ fn example() -> Value {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct MemoryQuery {
-    /// Only what has all these words.
+    /// Only entries that contain all these words.
     #[serde(alias = "query")]
     q: Option<String>,
-    /// Only what a request in this folder is told.
+    /// Only memories that apply in this folder.
     folder: Option<String>,
 }
 
@@ -70,7 +70,7 @@ struct New {
     /// What, in a sentence of 500 bytes at most.
     #[schemars(length(min = 1, max = 500))]
     text: String,
-    /// The folder that it holds in; absent: everywhere.
+    /// The folder that it applies to. Absent: everywhere.
     #[serde(default)]
     folder: Option<String>,
 }
@@ -86,11 +86,11 @@ async fn remember(
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Edited {
-    /// What it says from now on; absent: what it did.
+    /// The new text. Absent: no change.
     #[serde(default)]
     #[schemars(length(min = 1, max = 500))]
     text: Option<String>,
-    /// The folder that it holds in from now on, null: everywhere; absent: where it did.
+    /// The new folder. `null`: everywhere. Absent: no change.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Option<String>")]
     folder: Option<Option<String>>,

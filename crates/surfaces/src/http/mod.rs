@@ -11,6 +11,7 @@ mod access;
 mod assistant;
 mod assistant_stream;
 mod audit;
+mod background;
 mod changes;
 mod control;
 mod document;
@@ -30,8 +31,10 @@ mod openapi;
 mod pages;
 mod proposals;
 mod refs;
+mod rewind;
 mod sessions;
 mod setup;
+mod subtasks;
 mod todos;
 mod trace;
 mod usage;
@@ -66,7 +69,7 @@ const LOG_PAGE: u32 = 1000;
 pub(crate) struct ServerState {
     client: Client,
     profile: Profile,
-    /// Where a session works if it is not said where.
+    /// The default folder for new sessions.
     folder: String,
     idea: Option<Idea>,
     names: ServerNames,
@@ -86,7 +89,7 @@ pub(crate) struct Start {
     pub(crate) client: Client,
     /// The settings in force.
     pub(crate) profile: Profile,
-    /// Where a session works if it is not said where.
+    /// The default folder for new sessions.
     pub(crate) folder: String,
     /// What could be said first.
     pub(crate) idea: Option<Idea>,
@@ -135,9 +138,12 @@ fn router() -> (Router<Shared>, Value) {
         proposals::routes,
         changes::routes,
         forking::routes,
+        rewind::routes,
         trace::routes,
+        subtasks::routes,
         refs::routes,
         jobs::routes,
+        background::routes,
         usage::routes,
         audit::routes,
         memory::routes,

@@ -34,11 +34,11 @@ pub(super) fn routes(api: Api) -> Api {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct ModelList {
-    /// The model for messages that name none, `provider/name`; absent: none is set up.
+    /// The default model, as `provider/name`. Absent: none is set up.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     models: Vec<ListedModel>,
-    /// What is wrong with providers that could not be asked, one sentence each.
+    /// Problems with providers that could not be reached, one sentence each.
     problems: Vec<String>,
 }
 

@@ -44,7 +44,7 @@ struct Decision {
     /// Words for the model.
     #[serde(default)]
     text: Option<String>,
-    /// What is to be applied; without it, all of it. The rest is left out, and the model is told.
+    /// The parts to apply. Default: all of it. The model sees which parts were left out.
     #[serde(default)]
     operations: Option<Vec<ProposalOperation>>,
 }

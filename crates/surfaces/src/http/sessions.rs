@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use trimtab_host::config::Profile;
 use trimtab_host::{Manner, RequestDraft, SendTo, WhenBusy};
-use trimtab_vocab::{Effort, Mode, RequestId, SessionId, SubtaskStart, WhileRunning};
+use trimtab_vocab::{Autonomy, Effort, Mode, RequestId, SessionId, SubtaskStart, WhileRunning};
 
 use super::Shared;
 use super::document::{SessionDocument, SessionInfo};
@@ -36,6 +36,8 @@ pub(super) fn routes(api: Api) -> Api {
     whole["handedOffTo"] = json!(null);
     whole["extensions"] = json!([]);
     whole["prefill"] = json!(null);
+    whole["autonomy"] = json!("standard");
+    whole["autonomyLimit"] = json!(null);
     whole["lastSeq"] = json!(14);
     let id = |operation: RouteOperation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
     let make = RouteOperation::new("post", "createSession", "sessions", "Start a session in a folder")
@@ -80,7 +82,7 @@ pub(super) fn routes(api: Api) -> Api {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewSession {
-    /// An existing folder; without it, the one that the server was started in.
+    /// An existing folder. Default: the folder in which the server was started.
     folder: Option<String>,
 }
 
@@ -116,11 +118,11 @@ pub(super) fn real_folder(named: &str) -> Result<String, Failure> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SessionsQuery {
-    /// Only those of this folder.
+    /// List only the sessions of this folder.
     folder: Option<String>,
-    /// Only those in which all of these words stand.
+    /// Only entries that contain all these words.
     search: Option<String>,
-    /// Only those with a request that is marked with this.
+    /// List only sessions with a request that has this tag.
     tag: Option<String>,
 }
 
@@ -151,6 +153,11 @@ async fn session(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<
         }
         page.into_iter().for_each(|event| document.observe(event));
     }
+    let folder = document.folder().to_owned();
+    // A folder whose settings are invalid can still be looked at.
+    let profile = server.client.permissions().profile_in(server.profile.clone(), &folder).await;
+    let limit = profile.ok().and_then(|profile| profile.hands.autonomy_limit);
+    document.set_autonomy(server.profile.hands.autonomy, limit);
     document.wait_for(server.client.requests().checkpoints().await?);
     Ok(Json(document))
 }
@@ -160,17 +167,17 @@ async fn delete(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<S
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What a person says.
+/// A message from the user.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct NewMessage {
     /// `sendMessage`, for clients that name their messages.
     #[serde(default, rename = "type")]
     _kind: Option<MessageKind>,
-    /// The words; `task` is another name for them.
+    /// The text. `task` is another name for it.
     #[serde(alias = "task")]
     text: String,
-    /// Pictures that belong to them.
+    /// Images that belong to them.
     #[serde(default)]
     #[schemars(length(max = 8))]
     images: Vec<Picture>,
@@ -183,10 +190,13 @@ struct NewMessage {
     /// How much the model thinks; without it, as the settings say.
     #[serde(default)]
     effort: Option<Effort>,
+    /// How much the session does without asking from this message on. Absent: the level does not change.
+    #[serde(default)]
+    autonomy: Option<Autonomy>,
     /// What they do to a request of the session that runs; without it, what the settings say.
     #[serde(default)]
     while_running: Option<WhileRunning>,
-    /// "continue" is said by itself while steps are open; without it, as the settings say.
+    /// Continue automatically while steps are open. Default: the setting.
     #[serde(default)]
     auto_continue: bool,
     /// The text is a message even where it begins with `/`: it was not typed as the name of a pill.
@@ -265,6 +275,7 @@ async fn messages(
         mode,
         model,
         effort,
+        autonomy,
         while_running,
         auto_continue,
         literal,
@@ -277,7 +288,7 @@ async fn messages(
     let images = images.into_iter().map(Picture::checked).collect::<Result<_, _>>()?;
     let key = idempotency_key(&headers)?;
     let when_busy = while_running.map_or(WhenBusy::AsConfigured, |choice| WhenBusy::Exactly(Some(choice)));
-    let manner = Manner { model, effort, schema, subtasks, ..Manner::attended() };
+    let manner = Manner { model, effort, autonomy, schema, subtasks, ..Manner::attended() };
     let words = RequestDraft { mode, images, when_busy, literal, ..RequestDraft::new(text, manner) };
     let said = if auto_continue {
         send_message_under(&server, &goes_on(&server.profile), &id, words, key).await?

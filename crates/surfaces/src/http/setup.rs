@@ -40,7 +40,7 @@ pub(super) fn routes(api: Api) -> Api {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct ModelSetup {
-    /// The model that works, `provider/name`; absent: none is set up.
+    /// The model that works, as `provider/name`. Absent: none is set up.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     /// What the servers of this machine have.

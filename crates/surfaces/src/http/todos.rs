@@ -75,12 +75,12 @@ pub(super) fn routes(api: Api) -> Api {
         .gives::<TodoChanges>(StatusCode::OK, "The change sets.", json!({"changes": [set]}));
     let back = RouteOperation::new("post", "undoTodos", "todos", "Undo task changes")
         .takes::<Back>(json!({"steps": 1}))
-        .gives::<TodoChanges>(StatusCode::OK, "What was undone.", json!({"changes": [set]}))
+        .gives::<TodoChanges>(StatusCode::OK, "The undone changes.", json!({"changes": [set]}))
         .fails(404)
         .fails(409);
     let forward = RouteOperation::new("post", "redoTodos", "todos", "Redo undone task changes")
         .takes::<Forward>(json!({"steps": 1}))
-        .gives::<TodoChanges>(StatusCode::OK, "What was redone.", json!({"changes": [set]}))
+        .gives::<TodoChanges>(StatusCode::OK, "The redone changes.", json!({"changes": [set]}))
         .fails(404)
         .fails(409);
     api.add("/todos", get(todos).post(create), vec![list, make])
@@ -108,8 +108,8 @@ impl super::ServerState {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TodosQuery {
-    /// Which tasks: those for today, this week, late, without a day, not done, or all. Without it, and with both
-    /// `from` and `to`, what is on those days.
+    /// Which tasks to list: today, this week, overdue, without a date, open, or all. Without a view, `from` and `to`
+    /// select the tasks of these days.
     #[serde(default)]
     view: Option<View>,
     /// Words that begin words of their title, notes or tags.
@@ -118,11 +118,11 @@ struct TodosQuery {
     from: Option<Date>,
     /// Scheduled for this day or earlier.
     to: Option<Date>,
-    /// Those that matter this much.
+    /// Only tasks with this priority.
     priority: Option<Priority>,
-    /// Those of this kind.
+    /// List only tasks of this category.
     category: Option<Category>,
-    /// Those with this tag.
+    /// List only tasks with this tag.
     tag: Option<String>,
     /// Whether they are done.
     completed: Option<bool>,
@@ -134,7 +134,7 @@ struct TodosQuery {
 struct TodoList {
     /// The tasks.
     todos: Vec<Item>,
-    /// How many there are of each sort, whatever was asked for.
+    /// Number of tasks of each kind, independent of the view.
     aggregates: Aggregates,
     /// Which day it is where the person is.
     today: Date,
@@ -181,18 +181,18 @@ struct Calendar {
     calendar: String,
 }
 
-/// What came of a calendar.
+/// The result of an import.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Read {
-    /// What was made of it; null: there was nothing new in it.
+    /// The new memory. null: the text contained nothing new.
     applied: Option<Applied>,
     /// How many tasks of it are there already.
     known: usize,
-    /// What was left out, and what of the rest.
+    /// The skipped entries, with reasons.
     skipped: Vec<LeftOut>,
 }
 
-/// Something of a calendar that was not taken over.
+/// A calendar entry that was not imported.
 #[derive(Debug, Serialize, JsonSchema)]
 struct LeftOut {
     /// The task, by its title.
@@ -210,12 +210,12 @@ async fn imported(State(server): State<Shared>, JsonBody(body): JsonBody<Calenda
     Ok(Json(Read { applied: read.applied, known: read.known, skipped }))
 }
 
-/// What a task is to be.
+/// Fields of a task.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "it describes what is read by hand, more leniently")]
 struct Fields {
-    /// The day, the time and the rhythm as people say them, in the person's time zone: `tomorrow 9am`, `every monday`.
-    /// What `scheduledFor`, `timeOfDay` and `recurrence` say counts before it.
+    /// Date, time, and recurrence in natural language, in the user's time zone: `tomorrow 9am`, `every monday`.
+    /// `scheduledFor`, `timeOfDay`, and `recurrence` override it.
     when: Option<String>,
     #[serde(flatten)]
     fields: TaskFields,
@@ -279,7 +279,7 @@ fn missing(id: TaskId) -> Failure {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TodoSearch {
-    /// The words; each may be the beginning of one.
+    /// The words to search for. Each one also matches the beginning of a longer word.
     #[serde(alias = "query")]
     q: String,
     /// How many at most.
@@ -385,11 +385,11 @@ struct TodoChange {
     by: TaskAuthor,
     /// How much changed.
     summary: TaskCounts,
-    /// Whether it is in force, and not taken back.
+    /// Whether it is applied, and not undone.
     in_force: bool,
-    /// The change set that it takes back.
+    /// The change set that it undoes.
     undoes: Option<ChangeSetId>,
-    /// Each task as it was and as it became.
+    /// Each task before and after the change.
     writes: Vec<TaskWrite>,
 }
 
@@ -416,10 +416,10 @@ struct Back {
     /// How many change sets.
     #[serde(default = "single")]
     steps: u32,
-    /// Only this one; what came after it stays.
+    /// Only this one. Later ones stay.
     #[serde(default)]
     change_set: Option<ChangeSetId>,
-    /// What becomes of fields that were changed since.
+    /// How to handle fields that have changed since then.
     #[serde(default)]
     on_conflict: OnConflict,
 }
@@ -430,7 +430,7 @@ struct Forward {
     /// How many change sets.
     #[serde(default = "single")]
     steps: u32,
-    /// What becomes of fields that were changed since.
+    /// How to handle fields that have changed since then.
     #[serde(default)]
     on_conflict: OnConflict,
 }

@@ -25,10 +25,10 @@ pub(super) fn routes(api: Api) -> Api {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TraceWanted {
-    /// Only what came after the event with this `seq`.
+    /// Only events after this `seq`.
     #[schemars(range(max = 999_999_999_999_999_999_u64))]
     after: Option<u64>,
-    /// Only what is about this request.
+    /// Show only this request.
     request: Option<RequestId>,
 }
 

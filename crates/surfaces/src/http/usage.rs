@@ -18,7 +18,7 @@ use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
 
 pub(super) fn routes(api: Api) -> Api {
-    let usage = RouteOperation::new("get", "getUsage", "usage", "What was used, in all, by model and by day")
+    let usage = RouteOperation::new("get", "getUsage", "usage", "Show tokens and cost in total, by model, and by day")
         .query::<UsageWanted>()
         .gives::<UsageTotals>(
             StatusCode::OK,
@@ -35,7 +35,7 @@ pub(super) fn routes(api: Api) -> Api {
 struct UsageWanted {
     /// Only of this session.
     session: Option<SessionId>,
-    /// Where a day begins: so many minutes before it does in Greenwich.
+    /// Time zone of the days, as minutes east of UTC.
     #[schemars(range(min = -1080, max = 1080))]
     offset: Option<i32>,
 }
@@ -47,7 +47,7 @@ struct UsageTotals {
     calls: u64,
     /// By model, in the order of their names.
     models: Vec<UsedBy>,
-    /// By day on which something was used, oldest first.
+    /// Usage by day, oldest first.
     days: Vec<UsedOn>,
 }
 

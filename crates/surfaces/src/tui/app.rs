@@ -1,19 +1,20 @@
 //! The state of the screen: a fold over what happens. It acts on nothing by itself, has no clock and knows no
 //! terminal; what should be done is a [`Cmd`].
 
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ratatui::layout::Size;
 use ratatui::text::Line;
 use trimtab_host::Sent;
-use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
+use trimtab_vocab::event::{CheckpointFact, CommandFact, RequestFact, SessionFact};
 use trimtab_vocab::{
-    CallId, CheckpointId, Control, Effort, Event, Fact, Mode, Problem, ProblemKind, RequestId, SessionId, SubtaskStart,
-    Time, WhileRunning,
+    Autonomy, AutonomyChoice, CallId, CheckpointId, Control, Effort, Event, Fact, Mode, Problem, ProblemKind,
+    RequestId, SessionId, SubtaskStart, Time, WhileRunning,
 };
 
-use super::command::{self, SlashCommand};
 use super::composer::{
     CompletionSource, Composer, ComposerDraft, ComposerOutcome as Typed, DraftKind, SavedComposer, Sending,
 };
@@ -21,17 +22,20 @@ use super::dialog::{self, Dialogs};
 use super::keys::{Chord, Key, KeyAction, KeyMap, TerminalInput};
 use super::message::{Cmd, Msg, OutgoingMessage, UpdateContext};
 use super::pane::activity::Activity;
+use super::pane::background::RunningCommands;
 use super::pane::batch::CommandBatchPane;
 use super::pane::status::StatusLine;
 use super::pane::steps::Steps;
 use super::pane::sticky::Sticky;
 use super::picker::PickerItem;
 use super::setup::SetupDialog;
+use super::shell_output::ShellOutputs;
 use super::theme::Theme;
 use super::trace::TraceSpans;
 use super::transcript::{LineMark, Transcript};
 use super::view::{self, Overlay};
 use crate::diff::LoadedDiff;
+use crate::slash::{self, SlashCommand, SlashReading, SlashSurface};
 use crate::words;
 
 /// How long the second of two keys may take.
@@ -46,8 +50,6 @@ pub(super) struct App {
     pub(super) keys: KeyMap,
     pub(super) size: Size,
     pub(super) now: Time,
-    /// Counts ticks, for what moves.
-    pub(super) ticks: usize,
     pub(super) session: Option<SessionId>,
     pub(super) transcript: Transcript,
     pub(super) trace: TraceSpans,
@@ -55,6 +57,7 @@ pub(super) struct App {
     pub(super) steps: Steps,
     pub(super) batch: CommandBatchPane,
     pub(super) sticky: Sticky,
+    pub(super) commands: RunningCommands,
     pub(super) status: StatusLine,
     pub(super) dialogs: Dialogs,
     pub(super) composer: Composer,
@@ -62,6 +65,8 @@ pub(super) struct App {
     pressed: PressedKeys,
     outbox: Outbox,
     pub(super) launch: LaunchOptions,
+    /// What the person's own commands wrote, for the next message.
+    pub(super) outputs: ShellOutputs,
 }
 
 /// What the last keys were, as far as the next one depends on it.
@@ -72,6 +77,8 @@ struct PressedKeys {
     /// When Ctrl-C was last pressed, and when Esc was.
     quit_at: Option<Time>,
     esc_at: Option<Time>,
+    /// A text that looked like a command and was refused. Sent again, it is a message.
+    refused: Option<String>,
     /// The last key was for a question, not for the input.
     is_answering: bool,
     is_focused: bool,
@@ -103,6 +110,12 @@ pub(super) struct LaunchOptions {
     pub(super) keys_file: String,
     /// The model that was found on this machine, in a line; empty: none was.
     pub(super) found: String,
+    /// Workflows that can be called by name.
+    pub(super) workflows: Vec<String>,
+    /// The colors that the terminal has.
+    pub(super) palette: Option<crate::palette::Palette>,
+    /// The styles of the theme file, as they are written there.
+    pub(super) theme_file: BTreeMap<String, String>,
 }
 
 /// What the screen begins with.
@@ -130,11 +143,27 @@ fn could_answer(input: &TerminalInput, keys: &KeyMap) -> bool {
     }
 }
 
+/// What is said to somebody who types text at a question.
+const TEXT_BESIDE: &str = "Your text stays in the input. To answer, press a number.";
+
+fn is_enter(input: &TerminalInput, keys: &KeyMap) -> bool {
+    matches!(input, TerminalInput::Key(key) if keys.action(*key) == Some(KeyAction::Send))
+}
+
+/// Whether a key types a character and has no other meaning.
+fn is_text(input: &TerminalInput, keys: &KeyMap) -> bool {
+    matches!(input, TerminalInput::Key(key) if key.typed().is_some() && keys.action(*key).is_none())
+}
+
 impl App {
     pub(super) fn new(setting: AppOptions) -> Self {
         let AppOptions { theme, keys, size, now, folder, status, while_running, pills } = setting;
         let mut composer = Composer::new(folder);
-        let commands = command::COMMANDS.iter().map(|row| PickerItem::noted(row.name, row.help));
+        let workflows: Vec<String> = pills.iter().map(|(name, _)| name.clone()).collect();
+        // A workflow comes before a command with its name.
+        let mut commands = slash::offered(SlashSurface::Terminal);
+        commands.retain(|(name, _)| !workflows.iter().any(|workflow| workflow == name));
+        let commands = commands.into_iter().map(|(name, help)| PickerItem::noted(name, help));
         let pills = pills.into_iter().map(|(name, help)| PickerItem::noted(name, help));
         composer.offer(CompletionSource::Commands, Arc::new(pills.chain(commands).collect()));
         Self {
@@ -142,7 +171,6 @@ impl App {
             keys,
             size,
             now,
-            ticks: 0,
             session: None,
             transcript: Transcript::default(),
             trace: TraceSpans::default(),
@@ -150,13 +178,22 @@ impl App {
             steps: Steps::default(),
             batch: CommandBatchPane::default(),
             sticky: Sticky::default(),
+            commands: RunningCommands::default(),
             status,
             dialogs: Dialogs::default(),
             composer,
             view: None,
-            pressed: PressedKeys { hint: None, quit_at: None, esc_at: None, is_answering: false, is_focused: true },
+            pressed: PressedKeys {
+                hint: None,
+                quit_at: None,
+                esc_at: None,
+                refused: None,
+                is_answering: false,
+                is_focused: true,
+            },
             outbox: Outbox { while_running, ..Outbox::default() },
-            launch: LaunchOptions::default(),
+            launch: LaunchOptions { workflows, ..LaunchOptions::default() },
+            outputs: ShellOutputs::default(),
         }
     }
 
@@ -171,12 +208,13 @@ impl App {
         self.pressed.quit_at = self.pressed.quit_at.filter(|at| now.millis() - at.millis() < TWICE);
         match message {
             Msg::Input(input) => self.input(&input),
-            Msg::Tick => self.ticks = self.ticks.wrapping_add(1),
+            Msg::Tick => self.activity.tick(),
             Msg::Events(events) => events.iter().for_each(|event| self.observe(event)),
             Msg::CaughtUp => self.transcript.caught_up(usize::from(self.size.width), &self.theme),
             Msg::Sent(sent) => self.sent(sent),
             Msg::Unsent { request, draft } => {
                 self.decided(&request);
+                self.status.autonomy.failed();
                 self.composer.give_back(&draft);
                 self.keep();
             }
@@ -186,6 +224,16 @@ impl App {
                     view.set(&query, rows, &jobs, now);
                 }
             }
+            Msg::Printed(text) => {
+                let lines = text.lines().enumerate();
+                let indent =
+                    |(at, line): (usize, &str)| if at == 0 { format!("$ {line}") } else { format!("  {line}") };
+                self.transcript.block(lines.map(indent).collect());
+            }
+            Msg::ShellEnded(output) => {
+                self.outputs.push(output);
+                self.keep();
+            }
             Msg::Forked { session, words } => {
                 self.view = None;
                 self.open(Some(session));
@@ -193,10 +241,14 @@ impl App {
                     self.write(&ComposerDraft::new(words));
                 }
             }
+            message @ (Msg::RewindPoints { .. } | Msg::RewindPlan { .. } | Msg::Rewound(_)) => {
+                self.show_rewind(message)
+            }
             Msg::Told(text) => match &mut self.view {
                 Some(Overlay::Sessions(view)) => view.tell(text),
                 _ => self.transcript.note(LineMark::Good, text),
             },
+            message @ (Msg::Background(_) | Msg::CommandOutput { .. }) => self.show_background(message),
             Msg::Models(models) => {
                 if let Some(Overlay::Models(view)) = &mut self.view {
                     view.add(models);
@@ -214,6 +266,7 @@ impl App {
                 self.transcript.note(LineMark::Good, format!("Ready: {model}. Ask Trimtab to do something."));
                 self.status.model = model;
             }
+            Msg::Warned(text) => self.transcript.note(LineMark::Warning, text),
             Msg::NotReady(problem) => match &mut self.view {
                 Some(Overlay::Setup(setup)) => setup.failed(problem),
                 _ => self.show_hint(problem),
@@ -236,8 +289,20 @@ impl App {
                 }
             }
         }
+        let due = self.status.autonomy.due(now);
+        self.send_autonomy(due);
         self.dialogs.refresh(now, true);
         std::mem::take(&mut self.outbox.cmds)
+    }
+
+    /// Shows background commands, or the output of one, if the person still looks at them.
+    fn show_background(&mut self, told: Msg) {
+        let Some(Overlay::Background(view)) = &mut self.view else { return };
+        match told {
+            Msg::Background(rows) => self.outbox.cmds.extend(view.set(rows)),
+            Msg::CommandOutput { id, text } => self.outbox.cmds.extend(view.set_output(&id, &text)),
+            _ => {}
+        }
     }
 
     fn sent(&mut self, sent: Sent) {
@@ -268,10 +333,12 @@ impl App {
     }
 
     fn failed(&mut self, problem: Problem) {
+        self.status.autonomy.failed();
         self.dialogs.reopen();
-        let hint = problem.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
+        let hint = problem.hint.map(|hint| format!("\n{}", words::hint_on_screen(&hint))).unwrap_or_default();
         match &mut self.view {
             Some(Overlay::Sessions(view)) => view.tell(problem.message),
+            Some(Overlay::Rewind(view)) => view.failed(&problem.message, &hint),
             _ => self.transcript.note(LineMark::Bad, format!("{}{hint}", problem.message)),
         }
         // Whoever put the first question off is asked again once it matters.
@@ -283,6 +350,7 @@ impl App {
     /// Whether something on the screen moves by itself.
     pub(super) fn moves(&self) -> bool {
         let waits = self.pressed.hint.is_some() || self.pressed.quit_at.is_some() || self.dialogs.is_guarded(self.now);
+        let waits = waits || self.status.autonomy.is_waiting();
         self.activity.is_running() || waits
     }
 
@@ -296,11 +364,11 @@ impl App {
         self.pressed.hint.as_ref().map(|(text, _)| text.as_str())
     }
 
-    fn show_hint(&mut self, text: impl Into<String>) {
+    pub(super) fn show_hint(&mut self, text: impl Into<String>) {
         self.pressed.hint = Some((text.into(), Time::from_millis(self.now.millis() + HINT)));
     }
 
-    fn emit(&mut self, cmd: Cmd) {
+    pub(super) fn emit(&mut self, cmd: Cmd) {
         self.outbox.cmds.push(cmd);
     }
 
@@ -321,11 +389,12 @@ impl App {
     }
 
     /// Shows another session, or none yet.
-    fn open(&mut self, session: Option<SessionId>) {
+    pub(super) fn open(&mut self, session: Option<SessionId>) {
         let shows_thinking = self.transcript.shows_thinking();
         self.transcript = if session.is_some() { Transcript::reading() } else { Transcript::default() };
         self.transcript.show_thinking(shows_thinking);
         (self.activity, self.batch, self.sticky, self.trace) = Default::default();
+        self.commands = RunningCommands::default();
         self.dialogs.begin_session();
         self.outbox.said.clear();
         self.steps.begin_session();
@@ -335,8 +404,21 @@ impl App {
     }
 
     /// Begins with a session.
-    pub(super) fn begin(&mut self, session: SessionId) -> Vec<Cmd> {
+    pub(super) fn begin(&mut self, session: SessionId, autonomy: Option<Autonomy>) -> Vec<Cmd> {
         self.open(Some(session));
+        self.choose_at_start(autonomy);
+        std::mem::take(&mut self.outbox.cmds)
+    }
+
+    /// Begins with a request that was given on the command line. The draft that an earlier start left stays in the input.
+    pub(super) fn begin_with(&mut self, text: &str, request: RequestId) -> Vec<Cmd> {
+        self.outbox.fresh = Some(request);
+        if self.view.is_some() {
+            // A model has to be chosen first.
+            self.composer.give_back(&ComposerDraft::new(text));
+        } else {
+            self.send_message(ComposerDraft::new(text), self.status.mode, None);
+        }
         std::mem::take(&mut self.outbox.cmds)
     }
 
@@ -355,6 +437,14 @@ impl App {
         self.steps.observe(event);
         self.batch.observe(event);
         self.sticky.observe(event);
+        self.commands.observe(event);
+        if let (true, Some(Overlay::Background(view)), Fact::Command(fact)) = (live, &mut self.view, &event.fact) {
+            let load = match fact {
+                CommandFact::Output { .. } => view.refresh_output(),
+                _ => Some(Cmd::LoadBackground),
+            };
+            self.outbox.cmds.extend(load);
+        }
         self.status.observe(event);
         self.dialogs.observe(event);
         self.dialogs.refresh(self.now, live);
@@ -418,11 +508,15 @@ impl App {
                 dialog.keep_quiet(now);
                 return self.too_early(input);
             }
+            if dialog.has_text_beside && is_enter(input, &self.keys) && !dialog.is_writing() {
+                return self.show_hint(TEXT_BESIDE);
+            }
             self.pressed.is_answering = is_key;
             let is_writing = dialog.is_writing();
             match dialog.input(input, &self.keys) {
                 dialog::DialogOutcome::Moved if is_writing => self.keep(),
-                dialog::DialogOutcome::Moved => {}
+                // Whoever chooses an answer has left the text.
+                dialog::DialogOutcome::Moved => dialog.has_text_beside = false,
                 // Its words are kept until something else is written: a kill may still come before the fact.
                 dialog::DialogOutcome::Answer(answer, note) => {
                     // A note that came before the answer would be taken for the answer.
@@ -442,6 +536,15 @@ impl App {
                     self.keep();
                     self.show_hint("The pasted text is in your draft. Answer the question first.");
                 }
+                // Text that was meant for the model must not end with an Enter that allows a command.
+                dialog::DialogOutcome::Passed if is_text(input, &self.keys) => {
+                    dialog.keep_quiet(now);
+                    dialog.has_text_beside = true;
+                    self.pressed.is_answering = false;
+                    self.composer.input(input, &self.keys);
+                    self.keep();
+                    self.show_hint(TEXT_BESIDE);
+                }
                 dialog::DialogOutcome::Passed => self.act_on_key(input),
             }
             return;
@@ -454,7 +557,10 @@ impl App {
         {
             return;
         }
-        match self.composer.input(input, &self.keys) {
+        let stashed = self.composer.stashed();
+        let outcome = self.composer.input(input, &self.keys);
+        self.tell_about_draft(input, &outcome, stashed);
+        match outcome {
             Typed::Passed(action) => self.act(action),
             Typed::Moved => self.pressed.quit_at = None,
             Typed::Changed => {
@@ -493,15 +599,21 @@ impl App {
     }
 
     /// The draft is another one, and has to outlive the program.
-    fn keep(&mut self) {
+    pub(super) fn keep(&mut self) {
         let (answer, sending) = (self.dialogs.half(), self.outbox.sending.clone());
-        self.emit(Cmd::Keep(Box::new(SavedComposer { answer, sending, ..self.composer.kept() })));
+        self.emit(Cmd::Keep(Box::new(SavedComposer {
+            answer,
+            sending,
+            outputs: self.outputs.kept(),
+            ..self.composer.kept()
+        })));
     }
 
     /// Goes on with what an earlier process left. What was on its way has not arrived: it stands in the input again,
     /// or is put away for later where other words stand.
     pub(super) fn restore(&mut self, kept: SavedComposer) {
         self.dialogs.restore(kept.answer.clone());
+        self.outputs.restore(kept.outputs.clone());
         let lost = kept.sending.clone();
         self.composer.restore(kept);
         lost.iter().for_each(|sending| self.composer.give_back(&sending.draft));
@@ -513,9 +625,22 @@ impl App {
     }
 
     /// Puts something into the input.
-    fn write(&mut self, draft: &ComposerDraft) {
+    pub(super) fn write(&mut self, draft: &ComposerDraft) {
         self.composer.set_draft(draft);
         self.keep();
+    }
+
+    /// Says what became of a draft, where nothing else shows it.
+    fn tell_about_draft(&mut self, input: &TerminalInput, outcome: &Typed, stashed: usize) {
+        let TerminalInput::Key(chord) = input else { return };
+        let (action, is_moved) = (self.keys.action(*chord), *outcome == Typed::Moved);
+        let key = self.keys.key(KeyAction::Stash);
+        match (action, self.composer.stashed().cmp(&stashed)) {
+            (Some(KeyAction::Stash), Ordering::Greater) => self.show_hint(format!("Draft stashed. {key} restores it.")),
+            (Some(KeyAction::Stash), Ordering::Equal) if is_moved => self.show_hint("No draft is stashed."),
+            (Some(KeyAction::Open), _) if is_moved => self.show_hint("The cursor is not on pasted text."),
+            _ => {}
+        }
     }
 
     fn act_on_key(&mut self, input: &TerminalInput) {
@@ -546,6 +671,7 @@ impl App {
                 self.show_hint(format!("{key} again {what}"));
             }
             Some(KeyAction::Leave) => self.emit(Cmd::Quit),
+            Some(KeyAction::CycleAutonomy) => self.cycle_autonomy(),
             Some(KeyAction::CycleMode) => {
                 self.status.mode = match self.status.mode {
                     Mode::Auto | Mode::Implement => Mode::Chat,
@@ -570,17 +696,32 @@ impl App {
             Some(KeyAction::Steps) => self.steps.is_shown = !self.steps.is_shown,
             Some(KeyAction::Help) => self.view = Some(Overlay::Help(view::help::Help::default())),
             Some(KeyAction::EditPending) => self.take_back(),
+            Some(KeyAction::DropOutput) => {
+                self.outputs.clear();
+                self.keep();
+            }
             Some(KeyAction::Paste) => self.emit(Cmd::Paste),
             Some(KeyAction::Redraw) => self.emit(Cmd::Redraw),
             Some(KeyAction::Suspend) => self.emit(Cmd::Suspend),
             Some(KeyAction::Questions) => self.dialogs.put_aside(),
             Some(KeyAction::Changes) => self.run(SlashCommand::Changes),
+            Some(KeyAction::Rewind) => self.run(SlashCommand::Rewind),
             Some(KeyAction::Sessions) => self.run(SlashCommand::Sessions),
             Some(KeyAction::Implement) => self.run(SlashCommand::Implement),
+            Some(KeyAction::Background) if self.commands.has_foreground() => {
+                self.emit(Cmd::Control(Control::Background { call: None }));
+            }
+            Some(KeyAction::Background) => self.go_left(),
             Some(KeyAction::Pause) if self.activity.is_pausing() => self.run(SlashCommand::Control(Control::Resume)),
             Some(KeyAction::Pause) if self.activity.is_open() => self.run(SlashCommand::Control(Control::Pause)),
             _ => {}
         }
+    }
+
+    /// The key that moves a command to the background goes left where there is none, as it does in shells.
+    fn go_left(&mut self) {
+        let left = TerminalInput::Key(Chord { key: Key::Left, ctrl: false, alt: false, shift: false });
+        self.composer.input(&left, &self.keys);
     }
 
     fn interrupt(&mut self, again: bool) {
@@ -599,21 +740,25 @@ impl App {
             return self.dialogs.put_aside();
         }
         if again {
-            return self.run(SlashCommand::Changes);
+            return self.run(SlashCommand::Rewind);
         }
         self.sticky.dismiss();
         self.pressed.esc_at = Some(self.now);
         if self.composer.is_empty() {
             let key = self.keys.key(KeyAction::Interrupt);
-            self.show_hint(format!("{key} again shows the changes"));
+            self.show_hint(format!("{key} again goes back to an earlier message"));
         }
     }
 
     /// Takes the latest message that waits back to be edited.
     fn take_back(&mut self) {
-        if let Some((request, text)) = self.activity.waiting.pop() {
-            self.emit(Cmd::Withdraw(request));
-            self.write(&ComposerDraft::new(text));
+        match self.activity.waiting.pop() {
+            Some((request, text)) => {
+                self.emit(Cmd::Withdraw(request));
+                self.composer.set_aside();
+                self.write(&ComposerDraft::new(text));
+            }
+            None => self.show_hint("No message is queued."),
         }
     }
 
@@ -632,17 +777,44 @@ impl App {
         if let Some(command) = draft.command() {
             return self.emit(Cmd::Shell(command));
         }
-        if let Some(command) = command::read(&draft.text()).filter(|_| draft.kind == DraftKind::Slash) {
-            return self.run(command);
-        }
+        let Some(draft) = self.command_or_message(draft) else { return };
         let mode = self.status.mode;
         let while_running = self.activity.is_open().then_some(while_running);
         self.send_message(draft, mode, while_running);
     }
 
+    /// Runs the command that a draft is. What looks like one and is none goes nowhere, unless it is sent again.
+    fn command_or_message(&mut self, mut draft: ComposerDraft) -> Option<ComposerDraft> {
+        let refused = self.pressed.refused.take();
+        if draft.kind != DraftKind::Slash {
+            return Some(draft);
+        }
+        let text = draft.text();
+        let is_workflow = |name: &str| self.launch.workflows.iter().any(|known| known == name);
+        match slash::read(&text, SlashSurface::Terminal, is_workflow) {
+            SlashReading::Run(command) => {
+                self.pressed.hint = None;
+                self.run(command);
+                None
+            }
+            SlashReading::Message => Some(draft),
+            SlashReading::Refused(_) if refused.as_ref() == Some(&text) => {
+                draft.kind = DraftKind::Message;
+                Some(draft)
+            }
+            SlashReading::Refused(why) => {
+                self.composer.set_draft(&draft);
+                self.composer.close_list();
+                self.pressed.refused = Some(text);
+                self.show_hint(format!("{why} Press Enter again to send it as a message."));
+                None
+            }
+        }
+    }
+
     /// Sends a message. That it is on its way is kept first: after a kill, nobody finds words in the input that were
     /// said already, and none are lost that were not.
-    fn send_message(&mut self, draft: ComposerDraft, mode: Mode, while_running: Option<WhileRunning>) {
+    pub(super) fn send_message(&mut self, draft: ComposerDraft, mode: Mode, while_running: Option<WhileRunning>) {
         self.send_as(draft, mode, while_running, None);
     }
 
@@ -654,10 +826,20 @@ impl App {
         subtasks: Option<SubtaskStart>,
     ) {
         let Some(request) = self.outbox.fresh.take() else { return self.composer.give_back(&draft) };
+        let draft = self.outputs.add_to(draft);
         let session = self.session.clone();
         self.outbox.sending.push(Sending { request: request.clone(), draft: draft.clone() });
         self.keep();
-        self.emit(Cmd::Send(Box::new(OutgoingMessage { request, draft, mode, while_running, session, subtasks })));
+        let autonomy = self.status.autonomy.take();
+        self.emit(Cmd::Send(Box::new(OutgoingMessage {
+            request,
+            draft,
+            mode,
+            while_running,
+            session,
+            subtasks,
+            autonomy,
+        })));
     }
 
     /// Carries a command of the program itself out.
@@ -672,6 +854,7 @@ impl App {
                 Ok(effort) => self.set_effort(effort),
                 Err(expected) => self.show_hint(expected),
             },
+            SlashCommand::Autonomy(level) => self.set_autonomy(&level),
             SlashCommand::Sessions => {
                 self.view = Some(Overlay::Sessions(Box::new(view::sessions::SessionsView::new(self.session.clone()))));
                 self.emit(Cmd::LoadSessions { query: String::new() });
@@ -680,10 +863,7 @@ impl App {
                 self.open(None);
                 self.transcript.note(LineMark::Quiet, "Your next message starts a new session.");
             }
-            SlashCommand::Mode(mode) => {
-                self.status.mode = mode;
-                self.show_hint("The mode applies to the next request.");
-            }
+            SlashCommand::Mode(mode, words) => self.change_mode(mode, words),
             SlashCommand::Implement => {
                 self.send_message(ComposerDraft::new(crate::words::IMPLEMENT), Mode::Implement, None);
             }
@@ -696,10 +876,21 @@ impl App {
                     false => "Trimtab waits for “continue” after each turn.",
                 });
             }
-            SlashCommand::Control(control) => match self.session {
-                Some(_) => self.emit(Cmd::Control(control)),
-                None => self.show_hint(words::NO_SESSION_YET),
-            },
+            SlashCommand::Control(control) => self.control(control),
+            SlashCommand::Resume if self.activity.is_pausing() => self.control(Control::Resume),
+            SlashCommand::Resume => self.run(SlashCommand::Sessions),
+            SlashCommand::Status => self.show_status(),
+            SlashCommand::Copy(which) => self.copy(&which),
+            SlashCommand::Theme(name) => self.change_theme(&name),
+            SlashCommand::Init => self.request_text(slash::INIT.to_owned()),
+            SlashCommand::Review(what) => self.request_text(slash::review(&what)),
+            SlashCommand::EditQueued => self.take_back(),
+            SlashCommand::Questions => self.act(Some(KeyAction::Questions)),
+            SlashCommand::NextStep(number) => self.take_next_step(&number),
+            SlashCommand::Program(_) if self.launch.passing => {
+                self.show_hint("The demo has its own settings. Run `trimtab` in your own folder.");
+            }
+            SlashCommand::Program(words) => self.emit(Cmd::Program(words)),
             SlashCommand::Fork => match self.session.clone() {
                 Some(session) => {
                     self.view = Some(Overlay::Fork(Box::new(view::fork::Fork::new(session, &self.outbox.said))))
@@ -711,11 +902,11 @@ impl App {
                 Some(session) => self.emit(Cmd::Rename { session, title, query: String::new() }),
                 None => self.show_hint(words::NO_SESSION_YET),
             },
-            SlashCommand::Servers => self.emit(Cmd::LoadServers),
-            SlashCommand::Export => match self.session.clone() {
-                Some(session) => self.emit(Cmd::Export(session)),
-                None => self.show_hint(words::NO_SESSION_YET),
-            },
+            SlashCommand::Servers(words) if words.is_empty() => self.emit(Cmd::LoadServers),
+            SlashCommand::Servers(_) => self.show_hint("/mcp lists the servers. `trimtab mcp --help` shows the rest."),
+            SlashCommand::UndoChanges(_) | SlashCommand::RedoChanges(_) => self.run(SlashCommand::Changes),
+            SlashCommand::Extensions => self.emit(Cmd::LoadExtensions),
+            SlashCommand::Export(form) => self.export(&form),
             SlashCommand::Model(name) if name.is_empty() => {
                 self.view = Some(Overlay::Models(Box::new(view::models::ModelsView::new())));
                 self.emit(Cmd::LoadModels);
@@ -727,6 +918,18 @@ impl App {
             SlashCommand::SetUp => {
                 self.view = Some(Overlay::Setup(Box::new(SetupDialog::again(self.launch.keys_file.clone()))));
             }
+            SlashCommand::Background => match self.session {
+                Some(_) => {
+                    self.view = Some(Overlay::Background(Box::default()));
+                    self.emit(Cmd::LoadBackground);
+                }
+                None => self.show_hint(words::NONE_RUNNING),
+            },
+            SlashCommand::StopCommand(id) => match (&self.session, id.parse()) {
+                (Some(_), Ok(id)) => self.emit(Cmd::StopCommand(id)),
+                (Some(_), Err(_)) => self.show_hint(words::WHICH_COMMAND),
+                (None, _) => self.show_hint(words::NONE_RUNNING),
+            },
             SlashCommand::Changes => match self.session {
                 Some(_) => {
                     self.view = Some(Overlay::Changes(Box::new(view::changes::ChangesView::new(self.now))));
@@ -734,9 +937,22 @@ impl App {
                 }
                 None => self.show_hint("There are no changes yet."),
             },
+            SlashCommand::Rewind => self.open_rewind(),
             #[cfg(debug_assertions)]
             SlashCommand::Panic => panic!("a defect, made on purpose"),
             SlashCommand::Quit => self.emit(Cmd::Quit),
+        }
+    }
+
+    /// Sets the level that was typed; without one, shows the levels.
+    fn set_autonomy(&mut self, typed: &str) {
+        if typed.is_empty() {
+            let levels = words::autonomy_levels(self.status.autonomy.level());
+            return self.transcript.note(LineMark::Info, levels);
+        }
+        match words::autonomy_level(typed) {
+            Ok(level) => self.choose_autonomy(level),
+            Err(expected) => self.show_hint(expected),
         }
     }
 
@@ -766,6 +982,42 @@ impl App {
         self.status.effort = effort;
         self.emit(Cmd::Effort(effort));
         self.show_hint(words::effort_set(effort));
+    }
+
+    /// The key selects the next level, or plan and back.
+    fn cycle_autonomy(&mut self) {
+        let (mode, level) = self.status.autonomy.next(self.status.mode);
+        self.status.mode = mode;
+        let sent = self.status.autonomy.pick(level, self.now, self.session.is_some(), true);
+        self.show_hint(match mode {
+            Mode::Plan => "plan: reads and plans, changes nothing",
+            _ => words::autonomy_hint(level, self.status.autonomy.limit),
+        });
+        self.send_autonomy(sent);
+    }
+
+    /// The session asks more or less from now on.
+    fn choose_autonomy(&mut self, level: Autonomy) {
+        let switch = &mut self.status.autonomy;
+        let sent = switch.pick(level, self.now, self.session.is_some(), false);
+        let hint = words::autonomy_set(level, switch.limit);
+        self.show_hint(hint);
+        self.send_autonomy(sent);
+    }
+
+    fn send_autonomy(&mut self, level: Option<Autonomy>) {
+        if let Some(level) = level {
+            let surface = Some("tui".to_owned());
+            self.emit(Cmd::Control(Control::Autonomy(AutonomyChoice { level, surface })));
+        }
+    }
+
+    /// The level that was given when the program was started.
+    pub(super) fn choose_at_start(&mut self, autonomy: Option<Autonomy>) {
+        if let Some(level) = autonomy {
+            let sent = self.status.autonomy.pick(level, self.now, self.session.is_some(), false);
+            self.send_autonomy(sent);
+        }
     }
 
     /// Asks for a model before anything else.

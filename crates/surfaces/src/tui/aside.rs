@@ -5,6 +5,8 @@ use std::process::Stdio;
 
 use rustix::process::{Signal, getpid, kill_process};
 
+use super::own_terminal;
+use super::shell_output::ShellOutput;
 use crate::output::{Ink, StdStream};
 
 /// The largest text that is taken back from an editor.
@@ -31,17 +33,27 @@ pub(super) async fn edit(text: String) -> Option<String> {
     Some(edited)
 }
 
-/// Runs a command of the person's own. It is theirs as it would be in their shell: nobody judges it, and the
-/// model does not see what it writes.
-pub(super) async fn shell(command: &str) {
+/// Runs a command of the person's own. It is theirs as it would be in their shell: nobody judges it. The model sees what
+/// it writes with the next message.
+pub(super) async fn shell(command: &str) -> ShellOutput {
     tell(&format!("$ {command}"));
-    match run(command).await {
-        Ok(true) => {}
-        Ok(false) => tell("(failed)"),
-        Err(error) => tell(&format!("(could not start: {error})")),
+    let (shell, text) = (user_shell(), command.to_owned());
+    let ran = tokio::task::spawn_blocking(move || own_terminal::run(&shell, &text)).await;
+    let (end, written) = match ran.map_err(io::Error::other).flatten() {
+        Ok(ran) => (format!("exit code {}", ran.code), ran.written),
+        Err(error) => (format!("did not start: {error}"), String::new()),
+    };
+    if end != "exit code 0" {
+        // What it wrote may end in the middle of a row.
+        let gap = if written.is_empty() || written.ends_with('\n') { "" } else { "\n" };
+        tell(&format!("{gap}({end})"));
     }
-    // What it wrote may end in the middle of a row, which would be drawn over.
     tell("");
+    ShellOutput::new(command, end, &written)
+}
+
+fn user_shell() -> String {
+    std::env::var("SHELL").ok().filter(|shell| !shell.is_empty()).unwrap_or_else(|| "sh".to_owned())
 }
 
 fn tell(line: &str) {
@@ -49,8 +61,7 @@ fn tell(line: &str) {
 }
 
 async fn run(command: &str) -> io::Result<bool> {
-    let shell = std::env::var("SHELL").ok().filter(|shell| !shell.is_empty()).unwrap_or_else(|| "sh".to_owned());
-    let mut child = tokio::process::Command::new(shell)
+    let mut child = tokio::process::Command::new(user_shell())
         .arg("-c")
         .arg(command)
         .stdin(Stdio::inherit())

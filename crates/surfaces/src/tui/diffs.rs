@@ -38,7 +38,7 @@ pub(super) fn rows(
 
 /// The first rows of a change, under the line of the tool that made it.
 pub(super) fn glimpse(files: &[LoadedDiff], width: usize, theme: &Theme, most: usize) -> Vec<Line<'static>> {
-    let rest = "alt-c or /changes shows all of it.";
+    let rest = "ctrl-o shows all of it.";
     let mut drawn = rows(files, width.saturating_sub(2), Some(Layout::Inline), theme, most, rest);
     if files.len() == 1 && drawn.len() > 1 {
         // The line above names the file already.

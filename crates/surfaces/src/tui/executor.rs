@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use trimtab_host::config::{self, Profile};
+use trimtab_host::config::Profile;
 use trimtab_host::{Client, ComposedRequest, JobState, LocalFiles, Manner, RequestDraft, SendTo, WhenBusy};
-use trimtab_vocab::{Approve, Control, Mode, Problem, ProblemKind, SessionId, SubtaskStart, WhileRunning};
+use trimtab_vocab::{Approve, Control, Mode, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::composer::keep::{DraftKeeper, SaidFile};
 use super::composer::{CompletionSource, ComposerDraft, DraftKind, files};
+use super::key_keeper::KeyKeeper;
 use super::keys::TerminalInput;
 use super::last_session::LastSession;
 use super::message::{Cmd, Msg, OutgoingMessage, UpdateContext};
@@ -76,14 +77,23 @@ impl Executor {
         self.client.admin().audit_shell(&self.folder, command).await
     }
 
-    /// Ends when the draft is written down. A person who left by themselves begins anew the next time.
-    pub(super) async fn close(self, by_person: bool) {
-        let Self { keeper, watching, worker, last_session, .. } = self;
+    /// Ends when the draft is written down. A person who left by themselves begins anew the next time. What is still to be
+    /// ended is the client's.
+    pub(super) async fn close(self, by_person: bool) -> Client {
+        let Self { client, keeper, watching, worker, last_session, session, .. } = self;
         if by_person {
             last_session.clear();
         }
         [watching, worker].into_iter().flatten().for_each(|task| task.abort());
         keeper.close().await;
+        // After the draft, because whoever takes the session over reads it.
+        if !by_person {
+            last_session.release();
+        }
+        if let Some(session) = session.filter(|_| by_person) {
+            client.leave(&session).await;
+        }
+        client
     }
 
     /// Does something in the background, and tells what came of it.
@@ -152,6 +162,7 @@ impl Executor {
             Cmd::LoadHistory => self.in_session(|client, session| async move {
                 Ok(Some(Msg::History(Box::new(client.changes().history(&session).await?))))
             }),
+            Cmd::LoadRewindPoints | Cmd::LoadRewindPlan(_) | Cmd::Rewind { .. } => self.run_rewind(cmd),
             Cmd::WatchWorker(session) => {
                 self.leave_worker();
                 self.worker = Some(tokio::spawn(follow_worker(self.client.clone(), session, self.messages.clone())));
@@ -164,16 +175,20 @@ impl Executor {
                     Ok(Some(Msg::WorkerDiff { session, call, files: Arc::new(files) }))
                 });
             }
-            Cmd::LoadSessions { .. } | Cmd::Fork { .. } | Cmd::Rename { .. } | Cmd::Export(_) | Cmd::Forget { .. } => {
-                self.run_on_sessions(cmd)
+            Cmd::LoadSessions { .. }
+            | Cmd::Fork { .. }
+            | Cmd::Rename { .. }
+            | Cmd::Export(_)
+            | Cmd::ExportText { .. }
+            | Cmd::Forget { .. } => self.run_on_sessions(cmd),
+            Cmd::Program(words) => {
+                let folder = self.folder.clone();
+                self.spawn(async move { program(words, &folder).await.map(|text| Some(Msg::Printed(text))) });
             }
             Cmd::Offer(CompletionSource::Files) => self.offer_files(),
             Cmd::KeepKey { provider, key } => {
-                let ready = self.keep_key(provider, key.expose());
-                self.tell(match ready {
-                    Ok(model) => Msg::Ready(model),
-                    Err(problem) => Msg::NotReady(problem.message),
-                });
+                let keeper = self.key_keeper(provider);
+                self.spawn(async move { keeper.keep(key).await });
             }
             Cmd::Local => self.use_local_model(None),
             Cmd::Address(address) => self.use_local_model(Some(address)),
@@ -184,20 +199,19 @@ impl Executor {
                 self.tell(Msg::Ready(model));
             }
             Cmd::LoadModels => self.load_models(),
-            Cmd::LoadServers => {
-                let (client, profile, folder) = (self.client.clone(), self.profile(), self.folder.clone());
-                self.spawn(async move {
-                    let (servers, problems) = client.servers().list(&profile, &folder).await?;
-                    Ok(Some(Msg::Told(crate::words::servers(&servers, &problems))))
-                });
-            }
+            Cmd::LoadBackground | Cmd::LoadOutput(_) | Cmd::StopCommand(_) => self.run_on_background(cmd),
+            Cmd::LoadServers | Cmd::LoadExtensions => self.list_extensions(cmd),
             Cmd::AutoContinue(on) => self.change_profile(|profile| profile.copilot.auto_continue = on),
             Cmd::Model(name) => {
+                if let Err(problem) = self.profile().check_model(&name) {
+                    return self.tell(Msg::Failed(problem));
+                }
                 self.change_profile(|profile| profile.model = Some(name.clone()));
                 self.tell(Msg::Model(name));
             }
             // These are for the screen itself.
             Cmd::Offer(_)
+            | Cmd::Copy(_)
             | Cmd::Edit(_)
             | Cmd::Shell(_)
             | Cmd::Notify(_)
@@ -205,6 +219,66 @@ impl Executor {
             | Cmd::Redraw
             | Cmd::Suspend
             | Cmd::Quit => {}
+        }
+    }
+
+    /// Lists the messages to go back to, shows what going back would do, or goes back.
+    fn run_rewind(&mut self, cmd: Cmd) {
+        match cmd {
+            Cmd::LoadRewindPoints => self.in_session(|client, session| async move {
+                let (points, can_undo) = client.sessions().rewind_points(&session).await?;
+                Ok(Some(Msg::RewindPoints { points, can_undo }))
+            }),
+            Cmd::LoadRewindPlan(before) => self.in_session(move |client, session| async move {
+                let plan = Box::new(client.sessions().rewind_plan(&session, before).await?);
+                // Without the bytes, the preview names the files alone.
+                let files = LoadedDiff::load_rewind(&client, &session, &plan).await.unwrap_or_default();
+                Ok(Some(Msg::RewindPlan { plan, files: Arc::new(files) }))
+            }),
+            Cmd::Rewind { before, scope, on_conflict } => self.in_session(move |client, session| async move {
+                let done = client.sessions().rewind_to(&session, before, scope, on_conflict).await?;
+                Ok(Some(Msg::Rewound(Box::new(done))))
+            }),
+            _ => {}
+        }
+    }
+
+    /// Lists background commands, shows the output of one, or ends one.
+    fn run_on_background(&mut self, cmd: Cmd) {
+        match cmd {
+            Cmd::LoadBackground => self.in_session(|client, session| async move {
+                Ok(Some(Msg::Background(client.commands().list(&session).await?)))
+            }),
+            Cmd::LoadOutput(id) => self.in_session(|client, session| async move {
+                let text = client.commands().output(&session, &id, None).await?.text;
+                Ok(Some(Msg::CommandOutput { id, text }))
+            }),
+            Cmd::StopCommand(id) => self.in_session(|client, session| async move {
+                client.commands().stop(&session, &id).await?;
+                Ok(Some(Msg::Background(client.commands().list(&session).await?)))
+            }),
+            _ => {}
+        }
+    }
+
+    /// Lists what extends Trimtab in this folder.
+    fn list_extensions(&mut self, cmd: Cmd) {
+        match cmd {
+            Cmd::LoadServers => {
+                let (client, profile, folder) = (self.client.clone(), self.profile(), self.folder.clone());
+                self.spawn(async move {
+                    let (servers, problems) = client.servers().list(&profile, &folder).await?;
+                    Ok(Some(Msg::Told(crate::words::servers(&servers, &problems))))
+                });
+            }
+            Cmd::LoadExtensions => {
+                let (client, profile, folder) = (self.client.clone(), self.profile(), self.folder.clone());
+                self.spawn(async move {
+                    let found = client.extensions(&profile, &folder).await?;
+                    Ok(Some(Msg::Told(crate::words::extensions::extensions(&found))))
+                });
+            }
+            _ => {}
         }
     }
 
@@ -225,6 +299,10 @@ impl Executor {
                 }
                 Cmd::Export(session) => {
                     let file = export(&client, &session, Path::new(&folder)).await?;
+                    Ok(Some(Msg::Told(format!("Exported the session to {file}."))))
+                }
+                Cmd::ExportText { session, text } => {
+                    let file = export_text(&session, &text, Path::new(&folder)).await?;
                     Ok(Some(Msg::Told(format!("Exported the session to {file}."))))
                 }
                 Cmd::Forget { session, query } => {
@@ -296,30 +374,21 @@ impl Executor {
         let profile = self.profile();
         for name in profile.providers.keys().filter(|name| profile.is_set_up(name)) {
             let (profile, name) = (profile.clone(), name.clone());
-            self.spawn(async move { models(&profile, &name).await.map(Some) });
+            self.spawn(async move {
+                let is_used = profile.model.as_ref().is_some_and(|model| model.starts_with(&format!("{name}/")));
+                match models(&profile, &name).await {
+                    Ok(found) => Ok(Some(found)),
+                    // A server on this machine that nobody uses need not run.
+                    Err(_) if !is_used && profile.providers.get(&name).is_some_and(|one| one.key.is_none()) => Ok(None),
+                    Err(problem) => Err(Problem { message: format!("{name}: {}", problem.message), ..problem }),
+                }
+            });
         }
     }
 
-    /// Keeps a key and uses it from the next call on; says which model answers then.
-    fn keep_key(&self, provider: &str, key: &str) -> Result<String, Problem> {
-        let before = self.profile();
-        let variable = before.providers.get(provider).and_then(|provider| provider.key_env.clone());
-        if let Some(name) = variable.filter(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) {
-            let message = format!("{name} is set in the environment and overrides this. Unset it.");
-            return Err(Problem::new(ProblemKind::Settings, message));
-        }
-        config::keep_key(&before, provider, key)?;
-        let mut profile = config::load(&[])?;
-        profile.copilot.auto_continue = before.copilot.auto_continue;
-        // Whoever gives a key means the models that it opens.
-        let is_of = |model: &String| model.split_once('/').is_some_and(|(name, _)| name == provider);
-        if !profile.model.as_ref().is_some_and(is_of) {
-            profile.model = config::default_model(provider).or(profile.model);
-        }
-        let model = profile.ready_model()?;
-        self.client.renew(&profile);
-        *self.profile.lock().unwrap_or_else(PoisonError::into_inner) = profile;
-        Ok(model)
+    fn key_keeper(&self, provider: &'static str) -> KeyKeeper {
+        let (client, profile, messages) = (self.client.clone(), Arc::clone(&self.profile), self.messages.clone());
+        KeyKeeper { client, profile, messages, provider }
     }
 
     fn tell(&self, told: Msg) {
@@ -327,7 +396,7 @@ impl Executor {
     }
 
     fn send(&mut self, outgoing: OutgoingMessage) {
-        let OutgoingMessage { request, draft, mode, while_running, session, subtasks } = outgoing;
+        let OutgoingMessage { request, draft, mode, while_running, session, subtasks, autonomy } = outgoing;
         let session = session.or_else(|| self.session.clone());
         let kept = self.keeper.written();
         // What cannot be kept for the next time is in the session all the same.
@@ -337,7 +406,8 @@ impl Executor {
         tokio::spawn(async move {
             let target = session.map_or(SendTo::New { folder: folder.clone() }, SendTo::Session);
             let told = async {
-                let composed = compose(&client, &profile, &folder, &draft, (mode, while_running, subtasks)).await?;
+                let manner = Manner { subtasks, autonomy, ..Manner::attended() };
+                let composed = compose(&client, &profile, &folder, &draft, (mode, while_running, manner)).await?;
                 // Words that are taken in while the draft still has them would be said twice after a kill.
                 kept.await.map_err(unkept)?;
                 client.send_as(target, composed, request.clone()).await
@@ -431,6 +501,48 @@ async fn export(client: &Client, session: &SessionId, folder: &Path) -> Result<S
     Ok(name)
 }
 
+/// Writes a conversation into a new file of the folder.
+async fn export_text(session: &SessionId, text: &str, folder: &Path) -> Result<String, Problem> {
+    let name = format!("trimtab-{session}.md");
+    let trouble = |error: std::io::Error| {
+        Problem::new(ProblemKind::Store, format!("{name} cannot be written: {error}."))
+            .hint("`trimtab sessions export` writes the session to standard output, as JSON.")
+    };
+    let new = tokio::fs::OpenOptions::new().write(true).create_new(true).open(folder.join(&name)).await;
+    let mut file = new.map_err(trouble)?;
+    file.write_all(text.as_bytes()).await.map_err(trouble)?;
+    file.flush().await.map_err(trouble)?;
+    Ok(name)
+}
+
+/// The largest output of a command line that is shown.
+const MOST_PRINTED: usize = 64 * 1024;
+/// Command lines that take longer wait for something that does not come.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// What a command of the command line prints in the folder. It reads the settings itself, as everywhere.
+async fn program(words: &[&str], folder: &str) -> Result<String, Problem> {
+    let line = format!("trimtab {}", words.join(" "));
+    let trouble = |why: String| {
+        Problem::new(ProblemKind::Internal, format!("`{line}` did not run: {why}."))
+            .hint(format!("Run `{line}` in a shell."))
+    };
+    let own = std::env::current_exe().map_err(|error| trouble(error.to_string()))?;
+    let child = tokio::process::Command::new(own)
+        .args(words)
+        .current_dir(folder)
+        .stdin(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let ended = match tokio::time::timeout(PATIENCE, child).await {
+        Ok(ended) => ended.map_err(|error| trouble(error.to_string()))?,
+        Err(_) => return Err(trouble("it took too long".to_owned())),
+    };
+    let mut text = String::from_utf8_lossy(&ended.stdout).into_owned() + &String::from_utf8_lossy(&ended.stderr);
+    text.truncate(text.floor_char_boundary(MOST_PRINTED));
+    Ok(format!("{line}\n{}", text.trim_end()))
+}
+
 /// The models of a provider, with what is known of them.
 async fn models(profile: &Profile, provider: &str) -> Result<Msg, Problem> {
     let mut models = Vec::new();
@@ -503,14 +615,13 @@ async fn compose(
     profile: &Profile,
     folder: &str,
     draft: &ComposerDraft,
-    (mode, while_running, subtasks): (Mode, Option<WhileRunning>, Option<SubtaskStart>),
+    (mode, while_running, manner): (Mode, Option<WhileRunning>, Manner),
 ) -> Result<ComposedRequest, Problem> {
     let images = draft.images().into_iter().map(|file| picture::read(&at(folder, file))).collect::<Result<_, _>>()?;
     // Where nothing runs on the screen, nothing is meant.
     let when_busy = WhenBusy::Exactly(while_running);
     // A pill is called by a key, not by how a text begins.
     let literal = draft.kind != DraftKind::Slash;
-    let manner = Manner { subtasks, ..Manner::attended() };
     let words = RequestDraft { mode, images, when_busy, literal, ..RequestDraft::new(draft.text(), manner) };
     client.compose(profile, folder, words).await
 }

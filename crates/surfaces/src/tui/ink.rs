@@ -59,15 +59,41 @@ pub(super) fn row(bytes: &mut String, cells: &Buffer, at: u16) {
     bytes.push_str("\u{1b}[0m");
 }
 
-/// Writes a styled line as text that flows, onto a row that is blanked first.
-pub(super) fn line(bytes: &mut String, line: &Line<'_>) {
+/// Writes a styled line as text that flows, onto a row that is blanked first. Addresses of pages can be opened, where the
+/// terminal knows how; `width` is that of the screen.
+pub(super) fn line(bytes: &mut String, line: &Line<'_>, width: u16) {
     bytes.push_str(REST_OF_LINE);
     let mut pen = Pen::default();
+    let mut column = 0;
     for span in &line.spans {
         pen.take(bytes, line.style.patch(span.style));
-        bytes.push_str(&visible(&span.content));
+        let text = visible(&span.content);
+        linked(bytes, &text, column, usize::from(width));
+        column += text.width();
     }
     bytes.push_str("\u{1b}[0m");
+}
+
+/// Signs that end a sentence or a bracket around an address, and do not belong to it.
+const AFTER_LINK: [char; 10] = ['.', ',', ';', ':', ')', ']', '\'', '!', '?', '*'];
+
+/// Writes a text whose addresses are links to what they say. One that goes to the end of the row may go on in the next, so
+/// that it is no whole address.
+fn linked(bytes: &mut String, text: &str, column: usize, width: usize) {
+    let mut rest = text;
+    while let Some(start) = ["https://", "http://"].iter().filter_map(|scheme| rest.find(scheme)).min() {
+        let (before, from) = rest.split_at(start);
+        bytes.push_str(before);
+        let is_over = |c: char| !c.is_ascii_graphic() || matches!(c, '<' | '>' | '"' | '`' | '|');
+        let url = from[..from.find(is_over).unwrap_or(from.len())].trim_end_matches(AFTER_LINK);
+        let end = column + text[..text.len() - from.len()].width() + url.len();
+        match url.len() > "https://".len() && end + 1 < width {
+            true => bytes.push_str(&format!("\u{1b}]8;;{url}\u{1b}\\{url}\u{1b}]8;;\u{1b}\\")),
+            false => bytes.push_str(url),
+        }
+        rest = &from[url.len()..];
+    }
+    bytes.push_str(rest);
 }
 
 /// The style that is in force.

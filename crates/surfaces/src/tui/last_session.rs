@@ -39,6 +39,18 @@ impl LastSession {
         let _ = self.local_files.write(&self.name, &format!("{session} {}", getpid().as_raw_nonzero()));
     }
 
+    /// This program leaves without the person's word. Another one may show the session from here on, although this one
+    /// still has something to end.
+    pub(super) fn release(&self) {
+        let Some(note) = self.local_files.read(&self.name) else { return };
+        let own = getpid().as_raw_nonzero().to_string();
+        if let Some((session, process)) = note.trim().split_once(' ')
+            && process == own
+        {
+            let _ = self.local_files.write(&self.name, session);
+        }
+    }
+
     /// None is.
     pub(super) fn clear(&self) {
         let _ = self.local_files.remove(&self.name);

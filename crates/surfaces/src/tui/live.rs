@@ -3,15 +3,17 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
+use unicode_width::UnicodeWidthStr;
 
 use super::app::App;
 use super::keys::KeyAction;
 use super::pane::subtasks::subtask_rows;
 use super::screen::DrawnRows;
-use super::text::cut;
+use super::text::{cut, first_line, wrapped};
 use super::theme::StyleName;
+use super::transcript::MessageTurn;
 use crate::words::sanitize_cells;
 use trimtab_vocab::format;
 
@@ -45,46 +47,7 @@ impl App {
         };
         left -= input.min(left);
 
-        let mut above: Vec<Line<'static>> = Vec::new();
-        let mut add = |mut lines: Vec<Line<'static>>, most: u16| {
-            let room = usize::from(most.min(left));
-            lines.truncate(room);
-            left -= u16::try_from(lines.len()).unwrap_or(left);
-            above.extend(lines);
-            usize::from(left)
-        };
-        // In the order of importance; they are drawn in the order of the screen below.
-        let activity = self.activity.lines(columns, &self.theme, self.now, self.ticks);
-        let batch = if height >= 12 { self.batch.lines(columns, &self.theme) } else { Vec::new() };
-        let steps_room = usize::from((height / 3).min(10));
-        let key = self.keys.key(KeyAction::Steps);
-        let steps = match self.activity.is_open() && height >= 12 && !self.steps.is_empty() {
-            true => self.steps.lines(columns, steps_room, &self.theme, &key),
-            false => Vec::new(),
-        };
-        let subtasks = if height >= 12 { self.subtask_board(columns, steps_room) } else { Vec::new() };
-        let aside = match self.dialogs.aside() {
-            0 => Vec::new(),
-            waiting => {
-                let what = format::plural(waiting, "pending question");
-                let line = format!("? {what} · {} to answer", self.keys.key(KeyAction::Questions));
-                vec![Line::styled(cut(&line, columns), self.theme.style(StyleName::Warning))]
-            }
-        };
-        let is_sticky = queue == 0 && !self.activity.is_open() && height >= 8;
-        add(activity, 5);
-        add(aside, 1);
-        add(subtasks, 12);
-        add(batch, 12);
-        let sight = add(steps, 12);
-        // The bar is there while the beginning of the answer is not; its own rows take some of the sight.
-        let sticky = match is_sticky && self.sticky.is_armed() {
-            true => self.sticky.lines(columns, &self.theme, &self.keys.key(KeyAction::Transcript)),
-            false => Vec::new(),
-        };
-        if self.transcript.since_reply() + sticky.len() > sight {
-            add(sticky, 2);
-        }
+        let (mut above, has_long_hint) = self.pane_rows(queue, &mut left);
         // What is under way gets what is left, but for a row that keeps the conversation in sight.
         let room = usize::from(left.saturating_sub(u16::from(height >= 12)));
         let mut rows = self.transcript.unfinished(columns, &self.theme, room);
@@ -125,11 +88,106 @@ impl App {
                 true => format!("{now} starts the work · "),
                 false => String::new(),
             };
-            let hint = self.hint().map_or_else(|| format!("{offer}{help} help"), str::to_owned);
-            let line = self.status.line(columns, &self.theme, &hint);
+            let hint = self.hint().filter(|_| !has_long_hint);
+            let hint = hint.map_or_else(|| format!("{offer}{help} help"), str::to_owned);
+            let vim = self.composer.vim_mode();
+            let vim_columns = vim.map_or(0, |mode| mode.len() + 3);
+            let mut line = self.status.line(columns.saturating_sub(vim_columns), &self.theme, &hint);
+            if let Some(mode) = vim {
+                line.spans.insert(0, Span::styled(" · ", self.theme.style(StyleName::Dim)));
+                line.spans.insert(0, Span::styled(mode, self.theme.style(StyleName::Strong)));
+            }
             line.render(Rect::new(0, y, width, 1).intersection(area), &mut buf);
         }
         DrawnRows { cells: buf, cursor }
+    }
+
+    /// The rows of the panes, as far as there is room for them, and whether a long hint has rows of its own.
+    fn pane_rows(&self, queue: usize, left: &mut u16) -> (Vec<Line<'static>>, bool) {
+        let (columns, height) = (usize::from(self.size.width.max(1)), self.size.height.max(1));
+        let mut above: Vec<Line<'static>> = Vec::new();
+        let mut add = |mut lines: Vec<Line<'static>>, most: u16| {
+            let room = usize::from(most.min(*left));
+            lines.truncate(room);
+            *left -= u16::try_from(lines.len()).unwrap_or(*left);
+            above.extend(lines);
+            usize::from(*left)
+        };
+        // In the order of importance; they are drawn in the order of the screen below.
+        let activity = self.activity.lines(columns, &self.theme, self.now);
+        let batch = if height >= 12 { self.batch.lines(columns, &self.theme) } else { Vec::new() };
+        let steps_room = usize::from((height / 3).min(10));
+        let key = self.keys.key(KeyAction::Steps);
+        let steps = match self.activity.is_open() && height >= 12 && !self.steps.is_empty() {
+            true => self.steps.lines(columns, steps_room, &self.theme, &key),
+            false => Vec::new(),
+        };
+        let subtasks = if height >= 12 { self.subtask_board(columns, steps_room) } else { Vec::new() };
+        let aside = match self.dialogs.aside() {
+            0 => Vec::new(),
+            waiting => {
+                let what = format::plural(waiting, "pending question");
+                let line = format!("? {what} · {} to answer", self.keys.key(KeyAction::Questions));
+                vec![Line::styled(cut(&line, columns), self.theme.style(StyleName::Warning))]
+            }
+        };
+        let is_sticky = queue == 0 && !self.activity.is_open() && height >= 8;
+        let held = self.held_rows(columns);
+        let mut notices: Vec<Line<'static>> = Vec::new();
+        if let Some(line) = self.outputs.line(&self.keys.key(KeyAction::DropOutput), columns) {
+            let line = cut(&sanitize_cells(&format!("  {line}")), columns);
+            notices.push(Line::styled(line, self.theme.style(StyleName::Dim)));
+        }
+        // A hint that the bottom line has no room for has rows of its own.
+        let long = self.hint().filter(|hint| hint.width() * 2 > columns).map(sanitize_cells);
+        notices.extend(long.iter().flat_map(|hint| wrapped(hint, self.theme.style(StyleName::Warning), columns)));
+        add(activity, 1);
+        add(held, 4);
+        add([aside, self.commands.lines(columns, height, &self.theme)].concat(), 2);
+        add(subtasks, 12);
+        add(batch, 12);
+        let sight = add(steps, 12);
+        // The bar is there while the beginning of the answer is not; its own rows take some of the sight.
+        let sticky = match is_sticky && self.sticky.is_armed() {
+            true => self.sticky.lines(columns, &self.theme, &self.keys.key(KeyAction::Transcript)),
+            false => Vec::new(),
+        };
+        if self.transcript.since_reply() + sticky.len() > sight {
+            add(sticky, 2);
+        }
+        let has_long_hint = long.is_some();
+        add(notices, 4);
+        (above, has_long_hint)
+    }
+
+    /// Messages that were sent and wait for their turn.
+    fn held_rows(&self, width: usize) -> Vec<Line<'static>> {
+        let style = |name| self.theme.style(name);
+        let held = self.transcript.held();
+        let queued = held.iter().rposition(|message| matches!(message.turn, MessageTurn::Queued(_)));
+        let mut rows = Vec::new();
+        for (at, message) in held.iter().enumerate().take(3) {
+            let (what, why) = match (&message.turn, &message.reason) {
+                (MessageTurn::Steers(_), _) => ("steers", "the model sees it at its next step".to_owned()),
+                (MessageTurn::Queued(_), Some(reason)) => ("queued", reason.clone()),
+                (MessageTurn::Queued(_), None) if queued == Some(at) => {
+                    ("queued", format!("{} edits it", self.keys.key(KeyAction::EditPending)))
+                }
+                (MessageTurn::Queued(_), None) => ("queued", String::new()),
+            };
+            let why = if why.is_empty() { String::new() } else { format!("  {}", sanitize_cells(&why)) };
+            let text = first_line(&message.text, width.saturating_sub(12 + why.width()).max(20));
+            let spans = vec![
+                Span::styled(format!("  {what}: "), style(StyleName::Dim)),
+                Span::styled(text, style(StyleName::Person)),
+                Span::styled(why, style(StyleName::Dim)),
+            ];
+            rows.push(Line::from(spans));
+        }
+        if held.len() > 3 {
+            rows.push(Line::styled(format!("  and {} more", held.len() - 3), style(StyleName::Dim)));
+        }
+        rows
     }
 
     /// The sub-tasks of the running request, in at most so many rows.

@@ -3,16 +3,18 @@
 
 use std::sync::Arc;
 
-use trimtab_host::{Answered, History, JobRow, Sent, SessionRow};
+use trimtab_host::{Answered, History, JobRow, RewindDone, RewindPlan, RewindPoint, Sent, SessionRow};
 use trimtab_vocab::{
-    CallId, ChangePart, ChangeSetId, CheckpointId, Control, Effort, Event, FileWrite, Mode, PlanStep, Problem,
-    RequestId, SessionId, SubtaskStart, Time, WhileRunning,
+    Autonomy, BackgroundId, BackgroundRow, CallId, ChangePart, ChangeSetId, CheckpointId, Control, Effort, Event,
+    FileWrite, Mode, OnConflict, PlanStep, Problem, RequestId, RewindScope, SessionId, SubtaskStart, Time,
+    WhileRunning,
 };
 
 use super::composer::{CompletionSource, ComposerDraft, SavedComposer};
 use super::keys::TerminalInput;
 use super::picker::PickerItem;
 use super::setup::Secret;
+use super::shell_output::ShellOutput;
 use crate::diff::LoadedDiff;
 
 /// What a fold cannot find out by itself, given with each message.
@@ -50,8 +52,18 @@ pub(super) enum Msg {
     Sessions { query: String, rows: Vec<SessionRow>, jobs: Vec<JobRow> },
     /// A session was forked: this is the fork, and what the input begins with there.
     Forked { session: SessionId, words: Option<String> },
+    /// The messages that the person can go back to, and whether the last rewind can be undone.
+    RewindPoints { points: Vec<RewindPoint>, can_undo: bool },
+    /// What going back would do, with the bytes of the files.
+    RewindPlan { plan: Box<RewindPlan>, files: Arc<Vec<LoadedDiff>> },
+    /// What came of going back.
+    Rewound(Box<RewindDone>),
     /// Something that was wished for is done; this is what to say of it.
     Told(String),
+    /// The background commands of the session.
+    Background(Vec<BackgroundRow>),
+    /// The output of a background command.
+    CommandOutput { id: BackgroundId, text: String },
     /// Models that a provider has.
     Models(Vec<PickerItem>),
     /// What was written in the editor; nothing if it was not left well.
@@ -62,6 +74,8 @@ pub(super) enum Msg {
     Lost(Problem),
     /// There is a model to work with now: this one.
     Ready(String),
+    /// Something that a person should know, and that stops nothing.
+    Warned(String),
     /// There is still none, and why.
     NotReady(String),
     /// This model is used from now on.
@@ -70,6 +84,10 @@ pub(super) enum Msg {
     Unsent { request: RequestId, draft: ComposerDraft },
     /// The files of the folder.
     Files(Arc<Vec<PickerItem>>),
+    /// A command of the person's own has ended.
+    ShellEnded(ShellOutput),
+    /// What a command of the command line printed.
+    Printed(String),
 }
 
 /// What should be said.
@@ -85,6 +103,8 @@ pub(super) struct OutgoingMessage {
     pub(super) session: Option<SessionId>,
     /// Whether it is broken down first.
     pub(super) subtasks: Option<SubtaskStart>,
+    /// The level of autonomy that was chosen since the last one.
+    pub(super) autonomy: Option<Autonomy>,
 }
 
 /// Something that should be done.
@@ -148,12 +168,32 @@ pub(super) enum Cmd {
     LoadSessions { query: String },
     /// Make a session that begins as this one was at a place, and show it; words for its input.
     Fork { session: SessionId, at: Option<u64>, words: Option<String> },
+    /// List the messages that the person can go back to.
+    LoadRewindPoints,
+    /// Find out what going back to before a message would do; without one, what undoing the last rewind would do.
+    LoadRewindPlan(Option<u64>),
+    /// Go back to before a message; without one, undo the last rewind.
+    Rewind { before: Option<u64>, scope: RewindScope, on_conflict: OnConflict },
     /// Give a session a name, and look for sessions again.
     Rename { session: SessionId, title: String, query: String },
-    /// Write a session into a file.
+    /// Write a session into a file, as JSON.
     Export(SessionId),
+    /// Write the conversation on the screen into a file, as Markdown.
+    ExportText { session: SessionId, text: String },
+    /// Show what a command of the command line prints.
+    Program(&'static [&'static str]),
+    /// Put a text into the clipboard of the terminal.
+    Copy(String),
+    /// List the background commands of the session.
+    LoadBackground,
+    /// Read the output of a background command.
+    LoadOutput(BackgroundId),
+    /// End a background command, and list them again.
+    StopCommand(BackgroundId),
     /// Show the MCP servers, and whether they are on.
     LoadServers,
+    /// Show the extensions, and whether they are in use.
+    LoadExtensions,
     /// Forget a session, and look for sessions again.
     Forget { session: SessionId, query: String },
     /// Let the person write in their editor.

@@ -12,18 +12,23 @@ pub mod theme;
 
 mod app;
 mod aside;
+mod autonomy;
 mod clipboard;
-mod command;
 mod dialog;
 mod diffs;
 mod executor;
 mod ink;
+mod key_keeper;
 mod last_session;
 mod live;
 mod message;
+mod own_terminal;
 mod pane;
+mod rewind;
 mod runtime;
 mod screen;
+mod session_commands;
+mod shell_output;
 mod start;
 mod terminal;
 pub(crate) mod text;
@@ -34,4 +39,5 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use own_terminal::become_command;
 pub use start::{StartOptions, check, is_there, run};

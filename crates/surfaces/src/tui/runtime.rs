@@ -4,8 +4,11 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use futures_util::FutureExt;
 use ratatui::layout::{Position, Size};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use trimtab_vocab::Visible;
@@ -28,6 +31,10 @@ const TICK: Duration = Duration::from_millis(100);
 /// Finished rows that one frame prints at most.
 const PRINTED: usize = 400;
 
+/// Lets the terminal remember what the window was called, and call it so again.
+const KEEP_TITLE: &str = "\u{1b}[22;2t";
+const FORMER_TITLE: &str = "\u{1b}[23;2t";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RuntimeEnd {
     /// The person left.
@@ -49,6 +56,11 @@ pub(super) struct Runtime {
     is_dirty: bool,
     /// A person has done something, or is asked something, that the screen does not show yet.
     is_awaited: bool,
+    interrupt: Signal,
+    /// What the window is called, as it was last told.
+    title: String,
+    /// The terminal was told that something is under way.
+    shows_progress: bool,
 }
 
 /// Whether somebody waits for what this shows: what they did themselves, or what they are asked.
@@ -78,7 +90,27 @@ impl Runtime {
     ) -> Result<Self, Problem> {
         let screen = TerminalScreen::new(super::terminal::out(), app.size, row, reflows);
         let (reader, taken) = (TerminalReader::start().map_err(broken)?, Some(taken));
-        Ok(Self { app, executor, messages, screen, reader, taken, is_lost: None, is_dirty: true, is_awaited: false })
+        Ok(Self {
+            app,
+            executor,
+            messages,
+            screen,
+            reader,
+            taken,
+            is_lost: None,
+            is_dirty: true,
+            is_awaited: false,
+            interrupt: signal(SignalKind::interrupt()).map_err(broken)?,
+            title: String::new(),
+            shows_progress: false,
+        })
+    }
+
+    /// Views that cover the screen are scrolled with the wheel. Below them, the wheel and the selection are the
+    /// terminal's own.
+    pub(super) fn with_mouse(mut self, on: bool) -> Self {
+        self.screen.set_mouse(on);
+        self
     }
 
     /// Runs until the person leaves or a signal comes.
@@ -86,8 +118,10 @@ impl Runtime {
         let listen = |kind| signal(kind).map_err(broken);
         let mut terminate = listen(SignalKind::terminate())?;
         let mut hang_up = listen(SignalKind::hangup())?;
-        let mut interrupt = listen(SignalKind::interrupt())?;
+        // A key that means it in an editor must not end this program.
+        let _quit = listen(SignalKind::quit())?;
         let mut resized = listen(SignalKind::window_change())?;
+        write!(self.screen.out(), "{KEEP_TITLE}").map_err(broken)?;
         if let Some(ended) = self.carry_out(first).await? {
             return Ok(ended);
         }
@@ -101,7 +135,7 @@ impl Runtime {
                 biased;
                 _ = terminate.recv() => break RuntimeEnd::Signal(15),
                 _ = hang_up.recv() => break RuntimeEnd::Signal(1),
-                _ = interrupt.recv() => break RuntimeEnd::Signal(2),
+                _ = self.interrupt.recv() => break RuntimeEnd::Signal(2),
                 () = tokio::time::sleep_until(next_frame), if self.is_dirty && self.is_lost.is_none() => {
                     self.draw().map_err(broken)?;
                     drawn = Instant::now();
@@ -133,7 +167,13 @@ impl Runtime {
             }
         };
         self.leave(ended);
-        self.executor.close(ended == RuntimeEnd::Left).await;
+        let client = self.executor.close(ended == RuntimeEnd::Left).await;
+        // Whoever presses Ctrl-C now does not want to wait. The next run removes what is left.
+        tokio::select! {
+            () = client.requests().end_workers() => {}
+            _ = self.interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
         Ok(ended)
     }
 
@@ -168,6 +208,7 @@ impl Runtime {
 
     fn draw(&mut self) -> io::Result<()> {
         (self.is_dirty, self.is_awaited) = (false, false);
+        self.name_window()?;
         if let Some(over) = self.app.cover() {
             return self.screen.cover(over);
         }
@@ -182,13 +223,17 @@ impl Runtime {
         // There may be more than one frame takes.
         self.is_dirty = above.len() >= PRINTED;
         let live = self.app.live();
+        self.screen.hold(self.app.composer.is_open());
         self.screen.frame(&above, live)
     }
 
     async fn carry_out(&mut self, cmds: Vec<Cmd>) -> Result<Option<RuntimeEnd>, Problem> {
+        let mut ended = None;
         for cmd in cmds {
             match cmd {
-                Cmd::Quit => return Ok(Some(RuntimeEnd::Left)),
+                // What follows, such as keeping the empty draft, is still done.
+                Cmd::Quit => ended = Some(RuntimeEnd::Left),
+                Cmd::Copy(text) => self.copy(&text).map_err(broken)?,
                 Cmd::Redraw => {
                     self.is_lost = Some(self.screen.size());
                     self.reader.locate();
@@ -202,20 +247,42 @@ impl Runtime {
                 Cmd::Shell(command) => {
                     self.draw().map_err(broken)?;
                     // The trail comes first, because a command that is not in it must not run.
-                    match self.executor.note_shell(&command).await {
-                        Ok(()) => self.aside(async { super::aside::shell(&command).await }).await?,
-                        Err(problem) => {
-                            let cmds = self.app.update(Msg::Failed(problem), self.executor.context());
-                            cmds.into_iter().for_each(|cmd| self.executor.run(cmd));
-                        }
-                    }
+                    let told = match self.executor.note_shell(&command).await {
+                        Ok(()) => Msg::ShellEnded(self.aside(async { super::aside::shell(&command).await }).await?),
+                        Err(problem) => Msg::Failed(problem),
+                    };
+                    let cmds = self.app.update(told, self.executor.context());
+                    cmds.into_iter().for_each(|cmd| self.executor.run(cmd));
                 }
                 Cmd::Suspend => self.aside(async { super::aside::suspend() }).await?,
                 cmd => self.executor.run(cmd),
             }
             self.is_dirty = true;
         }
-        Ok(None)
+        Ok(ended)
+    }
+
+    /// Puts a text into the clipboard, as far as the terminal allows it.
+    fn copy(&mut self, text: &str) -> io::Result<()> {
+        let out = self.screen.out();
+        write!(out, "\u{1b}]52;c;{}\u{7}", BASE64_STANDARD.encode(text))?;
+        out.flush()
+    }
+
+    /// Tells the terminal what it shows, and whether something is under way, when that has changed.
+    fn name_window(&mut self) -> io::Result<()> {
+        let title = self.app.window_title();
+        let is_running = self.app.activity.is_running();
+        if title != self.title {
+            let shown: String = Visible::line(&title).as_str().chars().filter(|c| !c.is_control()).take(80).collect();
+            write!(self.screen.out(), "\u{1b}]2;{shown}\u{7}")?;
+            self.title = title;
+        }
+        if is_running != self.shows_progress && knows_progress() {
+            write!(self.screen.out(), "\u{1b}]9;4;{};0\u{7}", if is_running { 3 } else { 0 })?;
+            self.shows_progress = is_running;
+        }
+        self.screen.out().flush()
     }
 
     /// Gives the terminal to something else, and takes it back.
@@ -224,6 +291,10 @@ impl Runtime {
         let resting = self.reader.rest().await;
         self.taken = None;
         let done = work.await;
+        // A key that stopped what ran there was for that alone.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        while self.interrupt.recv().now_or_never().is_some() {}
+        super::terminal::restore().map_err(broken)?;
         self.taken = Some(RawTerminal::take().map_err(broken)?);
         drop(resting);
         let size = crossterm::terminal::size().map_err(broken)?;
@@ -249,6 +320,14 @@ impl Runtime {
         let left = self.app.leaving(ended == RuntimeEnd::Left);
         let _ = self.screen.frame(&[above, left].concat(), super::screen::DrawnRows::default());
         let _ = self.screen.leave();
+        let progress = if self.shows_progress { "\u{1b}]9;4;0;0\u{7}" } else { "" };
+        let _ = write!(self.screen.out(), "{progress}{FORMER_TITLE}");
         self.taken = None;
     }
+}
+
+/// Whether the terminal shows that something is under way. Others would take it for a message.
+fn knows_progress() -> bool {
+    let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|set| set == value);
+    std::env::var_os("WT_SESSION").is_some() || is("TERM_PROGRAM", "ghostty") || is("ConEmuANSI", "ON")
 }

@@ -8,7 +8,7 @@
 //!
 //! Two numbers say where things are: `end`, the row after the last finished line, and `bottom`, the row after
 //! the live region. Rows between the finished lines and the region are blank and are filled first. The bottom
-//! never moves up, so that the input line stays where the eye is.
+//! moves up only when many rows would be blank, so that the input line mostly stays where the eye is.
 
 use std::io::{self, Write};
 
@@ -23,6 +23,12 @@ const END: &str = "\u{1b}[0m\u{1b}[?2026l";
 const SHOW: &str = "\u{1b}[?25h";
 const COVER: &str = "\u{1b}[?1049h";
 const UNCOVER: &str = "\u{1b}[?1049l";
+/// Reports of the mouse, as far as the wheel needs them.
+const MOUSE: &str = "\u{1b}[?1000h\u{1b}[?1006h";
+const UNCOVER_WITH_MOUSE: &str = "\u{1b}[?1006l\u{1b}[?1000l\u{1b}[?1049l";
+
+/// Blank rows between the finished lines and the live region, at most.
+const MOST_BLANK: u16 = 3;
 
 /// What is drawn: cells, and where the cursor stands among them, if it shows.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -53,13 +59,32 @@ pub(super) struct TerminalScreen<W: Write> {
     over: Option<(DrawnRows, Size)>,
     /// The terminal lays long lines out anew when it becomes narrower.
     reflows: bool,
+    /// The live region stays where it is, although it becomes lower.
+    is_held: bool,
+    /// The wheel is for what covers the screen.
+    has_mouse: bool,
 }
 
 impl<W: Write> TerminalScreen<W> {
     /// A screen of this size whose next free row is `row`.
     pub(super) fn new(out: W, size: Size, row: u16, reflows: bool) -> Self {
         let row = row.min(size.height.saturating_sub(1));
-        Self { out, size, end: row, bottom: row, drawn: DrawnRows::default(), over: None, reflows }
+        Self {
+            out,
+            size,
+            end: row,
+            bottom: row,
+            drawn: DrawnRows::default(),
+            over: None,
+            reflows,
+            is_held: false,
+            has_mouse: false,
+        }
+    }
+
+    /// Leaves the live region where it is, or no longer: a list that becomes shorter with each key must not move the input.
+    pub(super) fn hold(&mut self, on: bool) {
+        self.is_held = on;
     }
 
     /// How large it is.
@@ -103,6 +128,7 @@ impl<W: Write> TerminalScreen<W> {
             before => {
                 if before.is_none() {
                     bytes.push_str(COVER);
+                    bytes.push_str(if self.has_mouse { MOUSE } else { "" });
                 }
                 for at in 0..over.height().min(self.size.height) {
                     goto(&mut bytes, at, 0);
@@ -123,7 +149,7 @@ impl<W: Write> TerminalScreen<W> {
     /// things are until [`TerminalScreen::resized`] is told.
     pub(super) fn uncover(&mut self) -> io::Result<bool> {
         let Some((_, size)) = self.over.take() else { return Ok(false) };
-        self.write(UNCOVER)?;
+        self.write(self.uncovering())?;
         if size != self.size {
             return Ok(true);
         }
@@ -131,6 +157,15 @@ impl<W: Write> TerminalScreen<W> {
         self.put_cursor(&mut bytes);
         self.write(&bytes)?;
         Ok(false)
+    }
+
+    /// Whether the wheel is for what covers the screen.
+    pub(super) fn set_mouse(&mut self, on: bool) {
+        self.has_mouse = on;
+    }
+
+    fn uncovering(&self) -> &'static str {
+        if self.has_mouse { UNCOVER_WITH_MOUSE } else { UNCOVER }
     }
 
     /// Whether something covers the screen.
@@ -168,7 +203,7 @@ impl<W: Write> TerminalScreen<W> {
     /// below them is blanked.
     pub(super) fn leave(&mut self) -> io::Result<()> {
         if self.over.take().is_some() {
-            self.write(UNCOVER)?;
+            self.write(self.uncovering())?;
         }
         let mut bytes = String::new();
         for row in self.end..self.bottom {
@@ -191,7 +226,7 @@ impl<W: Write> TerminalScreen<W> {
         let rows = self.size.height;
         goto(bytes, self.end, 0);
         for one in above {
-            line(bytes, one);
+            line(bytes, one, self.size.width);
             bytes.push_str("\r\n");
         }
         // Where the lines go beyond its last row, the terminal has scrolled.
@@ -204,7 +239,11 @@ impl<W: Write> TerminalScreen<W> {
             end = end.saturating_sub(missing);
         }
         self.end = end;
-        self.bottom = self.bottom.max(end.saturating_add(height)).min(rows);
+        let lowest = end.saturating_add(height);
+        let bottom = self.bottom.max(lowest).min(rows);
+        // After a dialog or a list, the region moves up to the lines: a hole between them would look like lost text.
+        let is_hole = bottom.saturating_sub(lowest) > MOST_BLANK && !self.is_held;
+        self.bottom = if is_hole { lowest.min(rows) } else { bottom };
     }
 
     /// Draws the whole live region, and blanks what else was there.

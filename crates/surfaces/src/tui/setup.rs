@@ -80,6 +80,8 @@ pub struct SetupDialog {
     problem: String,
     /// A model is there already, and the person wants another.
     again: bool,
+    /// A key is being checked.
+    is_checking: bool,
 }
 
 impl SetupDialog {
@@ -95,7 +97,14 @@ impl SetupDialog {
         let all = keys.chain(rest.map(|(name, note)| (name.to_owned(), note.to_owned())));
         let numbered = all.enumerate().map(|(at, (name, note))| PickerItem::noted(format!("{}. {name}", at + 1), note));
         choices.set_items(Arc::new(numbered.collect()));
-        Self { choices, step: SetupPage::Choice, place: place.into(), problem: String::new(), again: false }
+        Self {
+            choices,
+            step: SetupPage::Choice,
+            place: place.into(),
+            problem: String::new(),
+            again: false,
+            is_checking: false,
+        }
     }
 
     /// With a model that was found on this machine, which Enter then chooses; empty: none was.
@@ -120,6 +129,11 @@ impl SetupDialog {
     /// The choice came to nothing; the person may make another.
     pub fn failed(&mut self, problem: impl Into<String>) {
         self.problem = problem.into();
+        self.is_checking = false;
+        // Nobody sees where a hidden key is wrong, so it is pasted again.
+        if let SetupPage::Key { key, .. } = &mut self.step {
+            key.0.clear();
+        }
     }
 
     /// Takes an input in.
@@ -182,12 +196,15 @@ impl SetupDialog {
             }
             Some(KeyAction::KillToStart) => key.0.clear(),
             Some(KeyAction::Send) if key.0.len() < 8 => self.problem = "That is too short for a key.".to_owned(),
+            Some(KeyAction::Send) if self.is_checking => {}
             Some(KeyAction::Send) => {
                 self.problem.clear();
+                self.is_checking = true;
                 return SetupChoice::Key { provider: PROVIDERS[*provider].0, key: key.clone() };
             }
             Some(KeyAction::Interrupt | KeyAction::Quit) => {
                 self.problem.clear();
+                self.is_checking = false;
                 self.step = SetupPage::Choice;
             }
             _ => {}
@@ -272,7 +289,8 @@ impl SetupDialog {
                 page.problem(&self.problem, theme);
                 let place = format!("Trimtab saves it in {}, which only you can read.", self.place);
                 page.write(&place, theme.style(StyleName::Dim));
-                page.write("enter save · esc back", theme.style(StyleName::Dim));
+                let hint = if self.is_checking { "Checking the key…" } else { "enter check and save · esc back" };
+                page.write(hint, theme.style(StyleName::Dim));
                 cursor
             }
         }
@@ -404,7 +422,7 @@ mod tests {
         › •••••••••••••
 
         Trimtab saves it in ~/.config/trimtab/keys.toml, which only you can read.
-        enter save · esc back
+        enter check and save · esc back
         ");
         assert!(!format!("{setup:?}").contains("secret"));
         let SetupChoice::Key { provider, key } = press(&mut setup, &["enter"]) else { panic!("no key") };

@@ -1,24 +1,27 @@
 //! How the terminal UI begins: with which session, colours and keys.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use ratatui::layout::Size;
-use trimtab_host::config::Profile;
+use trimtab_host::config::{self, Profile};
 use trimtab_host::{Client, JobRow, JobState, LocalFiles, Pills};
-use trimtab_vocab::{Applying, Mode, Problem, ProblemKind, SessionId};
+use trimtab_vocab::{Autonomy, Mode, Problem, ProblemKind, SessionId};
 
 use super::app::{App, AppOptions};
+use super::autonomy::AutonomySwitch;
 use super::composer::keep::{DraftKeeper, SaidFile};
 use super::composer::{ComposerDraft, SavedComposer};
 use super::executor::Executor;
-use super::keys::KeyMap;
+use super::keys::{KEYMAP_FILE, KeyMap};
 use super::last_session::LastSession;
 use super::message::Cmd;
 use super::pane::status::{PARTS, StatusLine};
 use super::runtime::{Runtime, RuntimeEnd};
 use super::terminal::{self, RawTerminal};
-use super::theme::Theme;
+use super::theme::{THEME_FILE, Theme};
 use super::transcript::LineMark;
+use crate::output::{Ink, StdStream};
 use crate::palette::Palette;
 use crate::words;
 
@@ -27,6 +30,8 @@ use crate::words;
 pub struct StartOptions {
     /// The path that requests take at first.
     pub mode: Mode,
+    /// The level of autonomy of the session.
+    pub autonomy: Option<Autonomy>,
     /// What the input begins with.
     pub draft: Option<String>,
     /// The session to go on with.
@@ -35,6 +40,8 @@ pub struct StartOptions {
     pub latest: bool,
     /// What is done here goes away when it ends: there is nothing to come back to.
     pub passing: bool,
+    /// The request to begin with.
+    pub request: Option<String>,
 }
 
 /// Whether there is a person at a terminal.
@@ -44,9 +51,39 @@ pub fn is_there() -> bool {
 
 /// What is wrong with the settings of the terminal UI: it would not begin with them.
 pub fn check(profile: &Profile) -> Vec<Problem> {
-    let keys = KeyMap::with(&profile.tui.keys).err();
-    let theme = Theme::named(&profile.tui.theme, Palette::Plain).err();
-    keys.into_iter().chain(theme).chain(parts(&profile.tui.status).err()).collect()
+    let (own, mut problems) = OwnFiles::read(profile);
+    match KeyMap::with_file(&profile.tui.keys, &own.keymap) {
+        Ok((_, wrong)) => problems.extend(wrong),
+        Err(problem) => problems.push(problem),
+    }
+    match Theme::named(&profile.tui.theme, Palette::Plain) {
+        Ok(theme) => problems.extend(theme.with_file(&own.theme).1),
+        Err(problem) => problems.push(problem),
+    }
+    problems.extend(parts(&profile.tui.status).err());
+    problems
+}
+
+/// The files beside the settings that are for the terminal UI.
+#[derive(Debug, Default)]
+struct OwnFiles {
+    keymap: BTreeMap<String, String>,
+    theme: BTreeMap<String, String>,
+}
+
+impl OwnFiles {
+    /// A file that cannot be read counts as empty, and is reported.
+    fn read(profile: &Profile) -> (Self, Vec<Problem>) {
+        let mut problems = Vec::new();
+        let mut read = |name| {
+            config::texts_beside(profile, name).unwrap_or_else(|problem| {
+                problems.push(problem);
+                BTreeMap::new()
+            })
+        };
+        let own = Self { keymap: read(KEYMAP_FILE), theme: read(THEME_FILE) };
+        (own, problems)
+    }
 }
 
 /// Runs the terminal UI until the person leaves; a signal that ended it, if one did.
@@ -55,15 +92,21 @@ pub async fn run(profile: Profile, folder: String, wanted: StartOptions) -> Resu
     let found = if profile.model.is_none() { trimtab_host::local_model(&profile).await } else { None };
     let local_files = LocalFiles::new(&profile.data);
     let last_session = LastSession::new(local_files.clone(), &folder);
-    let (mode, draft, passing) = (wanted.mode, wanted.draft.clone(), wanted.passing);
+    let (mode, draft, passing, autonomy) = (wanted.mode, wanted.draft.clone(), wanted.passing, wanted.autonomy);
+    let request = wanted.request.clone();
     client.changes().finish_moves(&folder).await?;
     let session = which(&client, &folder, wanted, &last_session).await?;
     // The terminal is asked for its colours before anything else reads from it.
-    let palette = Palette::for_stream(crate::output::StdStream::Out);
-    let theme = Theme::named(&profile.tui.theme, palette)?;
-    let keys = KeyMap::with(&profile.tui.keys)?;
+    let palette = Palette::for_theme(crate::output::StdStream::Out, &profile.tui.theme);
+    let (own, mut problems) = OwnFiles::read(&profile);
+    let (theme, wrong) = Theme::named(&profile.tui.theme, palette)?.with_file(&own.theme);
+    problems.extend(wrong);
+    let (keys, wrong) = KeyMap::with_file(&profile.tui.keys, &own.keymap)?;
+    problems.extend(wrong);
     // Nothing of a folder is read before the person trusts it.
     let trusted = client.permissions().trusts(&profile, &folder).await?;
+    let here = client.permissions().profile_in(profile.clone(), &folder).await;
+    let limit = here.ok().and_then(|here| here.hands.autonomy_limit);
     let pills = Pills::load(&profile, trusted.then_some(folder.as_str()));
     let pills = pills.list().map(|(name, pill)| (name, pill.definition.description.clone())).collect();
     let status = StatusLine {
@@ -72,7 +115,7 @@ pub async fn run(profile: Profile, folder: String, wanted: StartOptions) -> Resu
         effort: profile.limits.effort,
         folder: short(&folder, &profile.hands.machine.home),
         branch: trusted.then(|| trimtab_host::branch(Path::new(&folder))).flatten(),
-        autonomy: autonomy(&profile),
+        autonomy: AutonomySwitch::new(profile.hands.autonomy, limit),
         budget: profile.limits.budget_usd,
         parts: parts(&profile.tui.status)?,
         ..StatusLine::default()
@@ -86,6 +129,9 @@ pub async fn run(profile: Profile, folder: String, wanted: StartOptions) -> Resu
     let size = Size { width, height };
     let place = Path::new(&folder).to_owned();
     let mut app = App::new(AppOptions { theme, keys, size, now, folder: place, status, while_running, pills });
+    app.launch.palette = Some(palette);
+    app.launch.theme_file = own.theme;
+    app.composer.set_vim(profile.tui.vim);
     app.launch.found = found.map(|found| found.line()).unwrap_or_default();
     app.transcript.show_thinking(profile.tui.shows_thinking);
     app.launch.keys_file = profile.file.with_file_name("keys.toml").display().to_string();
@@ -101,16 +147,32 @@ pub async fn run(profile: Profile, folder: String, wanted: StartOptions) -> Resu
     if let Some(draft) = draft {
         app.composer.set_draft(&ComposerDraft::new(draft));
     }
+    let ending = client.clone();
     let (executor, messages) = Executor::new(client, profile.clone(), folder, keeper, said, last_session);
     let first = match session {
-        Some(session) => app.begin(session),
+        Some(session) => app.begin(session, autonomy),
         None => {
+            app.choose_at_start(autonomy);
             greet(&mut app, &profile, passing);
             Vec::<Cmd>::new()
         }
     };
+    for problem in problems {
+        let hint = problem.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
+        app.transcript.note(LineMark::Warning, format!("{}{hint}", problem.message));
+    }
     (app.launch.passing, app.launch.auto_continue) = (passing, profile.copilot.auto_continue);
-    let ended = Runtime::new(app, executor, messages, row, reflows(), taken)?.run(first).await?;
+    let mut first = first;
+    if let Some(request) = request {
+        first.extend(app.begin_with(&request, trimtab_host::new_request()));
+    }
+    let ended =
+        Runtime::new(app, executor, messages, row, reflows(), taken)?.with_mouse(profile.tui.mouse).run(first).await?;
+    let commands = ending.commands().end_all().await;
+    if let Some(text) = crate::words::ended_with_program(&commands) {
+        // Standard error may be closed; then there is nobody to tell.
+        let _ = StdStream::Err.write(&Ink::text(&format!("{text}\n")));
+    }
     Ok(match ended {
         RuntimeEnd::Left => None,
         RuntimeEnd::Signal(signal) => Some(signal),
@@ -124,10 +186,12 @@ fn unusable(error: std::io::Error) -> Problem {
 
 const GREETING: &str = "Ask Trimtab to do something, or press ? for all keys and commands.";
 // A typed `?` would join the request that the input already contains, so it comes last.
-const PASSING: &str = "This is a demo in a temporary sample project. The input already contains a request. Press Enter to send \
-                       it. When it is done, press alt-c to see the changes and undo them. Then switch to auto mode with \
-                       shift-tab, and send \"/subtasks Add a usage text and a license, and document both\". While the input \
-                       is empty, ? shows all keys and commands.";
+const PASSING: &str = "This is a demo in a temporary sample project.\n\
+                       1. Press Enter to send the request in the input, and answer the questions.\n\
+                       2. Press alt-c to see the changes and undo them.\n\
+                       3. Type /auto to leave plan mode. Then type \"/subtasks Add a usage text and a license, and \
+                       document both\" (pasted text never starts a command).\n\
+                       While the input is empty, ? shows all keys and commands.";
 
 fn greet(app: &mut App, profile: &Profile, passing: bool) {
     let (version, greeting) = (env!("CARGO_PKG_VERSION"), if passing { PASSING } else { GREETING });
@@ -172,6 +236,10 @@ async fn which(
                 .hint("`trimtab sessions list --all` lists all sessions.")),
         };
     }
+    // Whoever begins with a request means a new session, unless they name another one.
+    if wanted.request.is_some() && !wanted.latest {
+        return Ok(None);
+    }
     let shown = last_session.shown();
     let is_left = |job: &JobRow| {
         let is_open = matches!(job.state, JobState::Interrupted | JobState::Queued);
@@ -213,17 +281,6 @@ fn short(folder: &str, home: &str) -> String {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("~{rest}"),
         _ => folder.to_owned(),
     }
-}
-
-/// What is done without asking, in two words.
-fn autonomy(profile: &Profile) -> String {
-    let what = match (profile.hands.files, profile.hands.commands) {
-        (Applying::Auto, Applying::Auto) => "rarely asks",
-        (Applying::Auto, Applying::Ask) => "asks before commands that can write",
-        (Applying::Ask, Applying::Auto) => "asks before edits",
-        (Applying::Ask, Applying::Ask) => "asks before everything",
-    };
-    what.to_owned()
 }
 
 /// Whether the terminal lays long lines out anew when it becomes narrower; most do.

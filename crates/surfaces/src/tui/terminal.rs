@@ -62,11 +62,26 @@ impl Drop for RawTerminal {
 /// What the last panic said.
 static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 
+/// What a program can leave behind that would change how a later question looks or how keys arrive: the other screen, the
+/// mouse, a character set, a scroll region, insert and origin mode, and attributes.
+/// None of it moves the cursor.
+const RESTORE: &[u8] = b"\x1b[?47l\x1b[?1000;1002;1003;1005;1006;1015l\x1b[!p\x1b(B\x0f\x1b[?7h\x1b[4l\x1b[0m\x1b[?25h";
+
+/// Puts the terminal back in order after a program of the person's own. What the program made the terminal answer was not
+/// typed, so it is dropped.
+pub(super) fn restore() -> io::Result<()> {
+    let mut out = out();
+    out.write_all(RESTORE)?;
+    out.flush()?;
+    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+    Ok(())
+}
+
 /// Gives the terminal back as it was: whatever covers the screen goes, the cursor shows, keys are plain.
 fn give_back() {
     let mut out = out();
     let _ = end(&mut out);
-    let _ = out.write_all(b"\x1b[?2026l\x1b[0m\x1b[?25h");
+    let _ = out.write_all(b"\x1b[?1006l\x1b[?1000l\x1b[?2026l\x1b[0m\x1b[?25h");
     let _ = out.flush();
     let _ = disable_raw_mode();
 }

@@ -2,13 +2,14 @@
 
 mod changed;
 mod looks;
+mod scrollback;
 mod subtasks;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 use serde_json::{Value, json};
 use trimtab_host::Sent;
-use trimtab_vocab::{Control, Event, Mode, RequestId, Time, WhileRunning};
+use trimtab_vocab::{Autonomy, Control, Event, Mode, RequestId, Time, WhileRunning};
 
 use super::app::{App, AppOptions};
 use super::composer::{ComposerDraft, SavedComposer};
@@ -33,7 +34,6 @@ impl Stage {
             model: "test/model".into(),
             folder: "~/boat".into(),
             branch: Some("main".into()),
-            autonomy: "edits files, asks before commands".into(),
             parts: PARTS.iter().map(|part| (*part).to_owned()).collect(),
             ..StatusLine::default()
         };
@@ -67,6 +67,9 @@ impl Stage {
         let mut whole =
             json!({"seq": self.seq, "time": Time::from_millis(self.now), "session": "s1", "request": request});
         whole.as_object_mut().expect("an object").extend(fact.as_object().expect("an object").clone());
+        if whole["seq"].is_null() {
+            whole.as_object_mut().expect("an object").remove("seq");
+        }
         let event: Event = serde_json::from_value(whole).expect("an event");
         self.tell(Msg::Events(vec![event]))
     }
@@ -184,14 +187,15 @@ fn a_permission_says_why_it_is_asked_and_shows_the_rule_before_it_is_saved() {
     Permission
     Run this command?
       $ rm -rf build
-    Asked because `rm` deletes files.
-    It would run in /boat and may write only there (sandbox: workspace, no network).
+    Reason: `rm` deletes files.
+    It would run in /boat and may write only there (sandbox: workspace, allowed
+      hosts only).
     › 1. Allow this time (y)
       2. Always allow (a)
       3. Wait and tell Trimtab what to do differently (n)
       4. Never allow
     number or enter to answer · e edits the command · tab adds a note … esc stops
-    auto · model · ~/boat · ⎇ main · edits files, asks before commands        ? help
+    auto · standard · model · ~/boat · ⎇ main                                 ? help
     ");
 }
 
@@ -202,7 +206,7 @@ fn a_permission_fits_the_smallest_and_a_very_wide_screen() {
     small.asked(permission());
     insta::assert_snapshot!(small.screen(), @"
       $ rm -rf build
-    Asked because `rm`…
+    Reason: `rm` delete…
     › 1. Allow this time
          (y)
       2. Always allow
@@ -220,14 +224,14 @@ fn a_permission_fits_the_smallest_and_a_very_wide_screen() {
     Permission
     Run this command?
       $ rm -rf build
-    Asked because `rm` deletes files.
-    It would run in /boat and may write only there (sandbox: workspace, no network).
+    Reason: `rm` deletes files.
+    It would run in /boat and may write only there (sandbox: workspace, allowed hosts only).
     › 1. Allow this time (y)
       2. Always allow (a)
       3. Wait and tell Trimtab what to do differently (n)
       4. Never allow
     number or enter to answer · e edits the command · tab adds a note · alt-q later · esc stops
-    auto · model · ~/boat · ⎇ main · edits files, asks before commands                                                                                        ? help
+    auto · standard · model · ~/boat · ⎇ main                                                                                                                 ? help
     ");
 }
 
@@ -342,7 +346,7 @@ fn a_command_is_read_to_its_end_before_it_can_be_allowed() {
         let mut pages = 0;
         while !stage.screen().contains("rm -rf victim") {
             let screen = stage.screen();
-            assert!(screen.contains("Asked because `rm` deletes") && screen.contains("more rows"), "{screen}");
+            assert!(screen.contains("Reason: `rm` deletes") && screen.contains("more rows"), "{screen}");
             assert!(!screen.contains("› 1."), "what cannot be chosen is not preselected: {screen}");
             assert!(!answers(&stage.key("1")), "{screen}");
             stage.key("pagedown");
@@ -359,7 +363,7 @@ fn blank_lines_hide_nothing() {
     stage.said("x");
     stage.asked(long_permission(&format!("echo harmless{}rm -rf victim", "\n".repeat(80))));
     let screen = stage.screen();
-    for part in ["$ echo harmless", "… 79 blank lines", "$ rm -rf victim", "Asked because", "sandbox: workspace"] {
+    for part in ["$ echo harmless", "… 79 blank lines", "$ rm -rf victim", "Reason:", "sandbox: workspace"] {
         assert!(screen.contains(part), "{part} is missing in {screen}");
     }
 }
@@ -409,6 +413,25 @@ fn words_on_their_way_to_the_input_answer_no_question() {
         assert!(stage.screen().contains("number or enter to answer"), "{}", stage.screen());
         assert!(answers(&stage.key("1")), "after a rest, keys answer");
     }
+}
+
+#[test]
+fn text_for_the_model_at_a_question_does_not_allow_anything() {
+    let mut stage = Stage::new(80, 24);
+    stage.said("x");
+    stage.asked(permission());
+    for key in ["s", "t", "o", "p"] {
+        assert!(!answers(&stage.key(key)), "{key} is not an answer");
+        stage.now += 100;
+    }
+    assert!(!answers(&stage.key("enter")), "Enter ends the text, and allows nothing");
+    assert_eq!(stage.app.composer.draft().text(), "stop", "the text is kept");
+    stage.now += 5_000;
+    assert!(!answers(&stage.key("enter")), "nor does it after a rest");
+    assert!(stage.screen().contains("To answer, press a number."), "{}", stage.screen());
+    stage.key("down");
+    stage.key("up");
+    assert!(answers(&stage.key("enter")), "an answer that was chosen is given");
 }
 
 #[test]
@@ -482,7 +505,7 @@ fn several_questions_are_asked_one_by_one() {
       3. Answer in text
       4. Skip
     number or enter to answer · ← → other questions … esc stops
-    auto · model · ~/boat · ⎇ main                        ? help
+    auto · standard · model · ~/boat · ⎇ main             ? help
     ");
     assert!(stage.key("2").is_empty());
     assert!(stage.screen().contains("2 of 2: Who may log in?"));
@@ -524,7 +547,7 @@ fn a_plan_is_shown_and_can_be_edited() {
       3. Re-plan
       4. Cancel
     number or enter to answer · e edits the plan … esc stops
-    auto · model · ~/boat · ⎇ main                        ? help
+    auto · standard · model · ~/boat · ⎇ main             ? help
     ");
     stage.key("2");
     insta::assert_snapshot!(stage.view(), @"
@@ -581,7 +604,7 @@ fn a_request_from_its_first_word_to_its_end() {
     stage.fact(json!({"type": "model.called", "call": "c1", "model": "test/model", "attempt": 1}));
     stage.fact(json!({"type": "reply.delta", "call": "c1", "text": "A *small* surf"}));
     let screen = stage.screen();
-    assert!(screen.contains("call 1 of 25") && screen.contains("A small surf"), "{screen}");
+    assert!(screen.contains("~3 tokens") && screen.contains("A small surf"), "{screen}");
     stage.fact(json!({"type": "reply.delta", "call": "c1", "text": "ace.\n"}));
     stage.fact(json!({"type": "reply.saved", "call": "c1", "stopReason": "end_turn", "message":
         {"role": "assistant", "parts": [{"type": "text", "text": "A *small* surface.\n"}]}}));
@@ -608,7 +631,7 @@ fn a_request_from_its_first_word_to_its_end() {
     ✓ Done · 2.2 s · 1,234 tokens · $0.02
     ────────────────────────────────────────────────────────────────────────────────
     › Ask Trimtab to do something…
-    auto · model · ~/boat · ⎇ main · context 12% · 1,234 tokens · $0.02       ? help
+    auto · standard · model · ~/boat · ⎇ main · context 12% · $0.02           ? help
     ");
     stage.key("alt-1");
     assert_eq!(stage.app.composer.draft().text(), "Show me one", "a next step fills the input and is not sent");
@@ -656,10 +679,10 @@ fn a_command_shows_its_last_lines_while_it_runs_and_less_when_it_has_ended() {
       │ line 8
       │ line 9
 
-    ⠋ Running rm -rf build 0.0 s · call 1 of 25  esc stops
+    ⠋ Running rm -rf build 0.0 s  esc stops
     ────────────────────────────────────────────────────────────
     › Steer the running request…
-    auto · model · ~/boat · ⎇ main                        ? help
+    auto · standard · model · ~/boat · ⎇ main             ? help
     ");
     let output: String = (1..=9).map(|number| format!("line {number}\n")).collect();
     stage.fact(json!({"type": "command.finished", "call": "c1", "command": "make", "exitCode": 2, "timedOut": false,
@@ -676,10 +699,10 @@ fn a_command_shows_its_last_lines_while_it_runs_and_less_when_it_has_ended() {
       │ line 8
       │ line 9
 
-    ⠋ Working... 0.0 s · call 1 of 25  esc stops
+    ⠋ Working... 0.0 s  esc stops
     ────────────────────────────────────────────────────────────
     › Steer the running request…
-    auto · model · ~/boat · ⎇ main                        ? help
+    auto · standard · model · ~/boat · ⎇ main             ? help
     ");
 }
 
@@ -698,7 +721,7 @@ fn steps_and_several_commands_have_panels() {
     insta::assert_snapshot!(stage.screen(), @"
     › Do it
 
-    ⠋ Beginning... 0.0 s  esc stops
+    ⠋ Starting... 0.0 s  esc stops
     🖥 CLI Execution  ✓ 3  ✗ 1  4/8
     ████████████████████░░░░░░░░░░░░░░░░░░░░ 50%
     ✓ curl -I a  HTTP 200 OK
@@ -713,14 +736,14 @@ fn steps_and_several_commands_have_panels() {
      · Test
     ──────────────────────────────────────────────────────────────────────
     › Steer the running request…
-    auto · model · ~/boat · ⎇ main                                  ? help
+    auto · standard · model · ~/boat · ⎇ main                       ? help
     ");
     stage.key("ctrl-t");
     assert!(stage.screen().contains("ctrl-t shows them"));
 }
 
 #[test]
-fn esc_stops_what_runs_and_twice_goes_to_the_changes() {
+fn esc_stops_what_runs_and_twice_goes_back_to_a_message() {
     let mut stage = Stage::new(80, 24);
     at_work(&mut stage);
     assert_eq!(stage.key("esc"), [Cmd::Control(Control::Cancel)]);
@@ -730,8 +753,8 @@ fn esc_stops_what_runs_and_twice_goes_to_the_changes() {
     assert!(stage.screen().contains("Stopped"));
     stage.now += 5_000;
     stage.key("esc");
-    assert_eq!(stage.key("esc"), [Cmd::LoadHistory]);
-    assert!(stage.view().contains("Change History"));
+    assert_eq!(stage.key("esc"), [Cmd::LoadRewindPoints]);
+    assert!(stage.view().contains("Go back to an earlier message"));
 }
 
 #[test]
@@ -750,12 +773,53 @@ fn ctrl_c_clears_then_asks_then_leaves() {
 #[test]
 fn modes_go_in_a_circle_and_hold_for_what_is_said_next() {
     let mut stage = Stage::new(80, 24);
-    stage.key("shift-tab");
+    stage.key("alt-m");
     stage.write("hello");
     let cmds = stage.key("enter");
     assert!(cmds.iter().any(|cmd| matches!(cmd, Cmd::Send(outgoing) if outgoing.mode == Mode::Chat)), "{cmds:?}");
-    stage.key("shift-tab");
+    stage.key("alt-m");
     assert!(stage.screen().lines().last().expect("a line").starts_with("plan"));
+}
+
+/// The levels of autonomy that were sent.
+fn sent_levels(cmds: &[Cmd]) -> Vec<Autonomy> {
+    let level = |cmd: &Cmd| match cmd {
+        Cmd::Control(Control::Autonomy(choice)) => Some(choice.level),
+        _ => None,
+    };
+    cmds.iter().filter_map(level).collect()
+}
+
+#[test]
+fn the_key_for_autonomy_sends_where_it_stops_and_what_asks_more_at_once() {
+    let mut stage = Stage::new(80, 24);
+    let status = |stage: &mut Stage| stage.screen().lines().last().expect("a line").to_owned();
+    assert_eq!(sent_levels(&stage.key("shift-tab")), [], "a raise waits for the next key");
+    assert!(status(&mut stage).starts_with("auto · trusting"), "{}", status(&mut stage));
+    assert_eq!(sent_levels(&stage.key("shift-tab")), [], "the session never heard of it");
+    assert!(status(&mut stage).starts_with("plan · model"), "{}", status(&mut stage));
+    assert_eq!(sent_levels(&stage.key("shift-tab")), [Autonomy::Careful]);
+    stage.fact(json!({"type": "session.autonomy", "level": "careful", "by": "user"}));
+    stage.key("shift-tab");
+    stage.now += 1_000;
+    assert_eq!(sent_levels(&stage.tell(Msg::Tick)), [Autonomy::Standard]);
+    stage.fact(json!({"type": "session.autonomy", "level": "trusting", "by": "user", "surface": "http"}));
+    stage.fact(json!({"type": "session.autonomy", "level": "standard", "by": "user", "surface": "tui"}));
+    assert!(status(&mut stage).starts_with("auto · standard"), "what others choose is shown: {}", status(&mut stage));
+    stage.write("/autonomy trusting");
+    assert_eq!(sent_levels(&stage.key("enter")), [Autonomy::Trusting], "a command is meant");
+}
+
+#[test]
+fn a_level_that_was_chosen_before_there_is_a_session_goes_with_the_first_message() {
+    let mut stage = Stage::new(80, 24);
+    stage.app.session = None;
+    stage.key("shift-tab");
+    stage.now += 5_000;
+    assert_eq!(sent_levels(&stage.tell(Msg::Tick)), []);
+    stage.write("hello");
+    let cmds = stage.key("enter");
+    assert_eq!(sent_messages(&cmds)[0].autonomy, Some(Autonomy::Trusting), "{cmds:?}");
 }
 
 fn sent_messages(cmds: &[Cmd]) -> Vec<&OutgoingMessage> {
@@ -821,7 +885,7 @@ fn what_is_said_while_something_runs_steers_it_or_waits() {
     let cmds = stage.key("tab");
     assert_eq!(sent_messages(&cmds)[0].while_running, Some(WhileRunning::Queue));
     stage.fact_of("r2", json!({"type": "request.received", "text": "then rest", "settings": {}}));
-    assert!(stage.screen().contains("waits: then rest"), "{}", stage.screen());
+    assert!(stage.screen().contains("queued: then rest"), "{}", stage.screen());
     let cmds = stage.key("alt-up");
     assert!(matches!(&cmds[0], Cmd::Withdraw(request) if request.as_str() == "r2"), "{cmds:?}");
     assert_eq!(stage.app.composer.draft().text(), "then rest");

@@ -1,6 +1,8 @@
 //! Styles by what they are for. Panes and widgets name a style; which colours it has is decided here, for the
 //! colours that the terminal has and the background it writes upon. Colour never says anything alone.
 
+use std::collections::BTreeMap;
+
 use ratatui::style::{Color, Modifier, Style};
 use trimtab_vocab::{Problem, ProblemKind};
 
@@ -53,11 +55,43 @@ pub enum StyleName {
     Key,
 }
 
+/// The names of styles in the theme file, in their order.
+const NAMES: [(&str, StyleName); 21] = [
+    ("text", StyleName::Text),
+    ("dim", StyleName::Dim),
+    ("strong", StyleName::Strong),
+    ("emphasis", StyleName::Emphasis),
+    ("struck", StyleName::Struck),
+    ("heading", StyleName::Heading),
+    ("code", StyleName::Code),
+    ("link", StyleName::Link),
+    ("quote", StyleName::Quote),
+    ("frame", StyleName::Frame),
+    ("focus", StyleName::Focus),
+    ("title", StyleName::Title),
+    ("accent", StyleName::Accent),
+    ("person", StyleName::Person),
+    ("chip", StyleName::Chip),
+    ("selected", StyleName::Selected),
+    ("match", StyleName::Match),
+    ("good", StyleName::Good),
+    ("warning", StyleName::Warning),
+    ("bad", StyleName::Bad),
+    ("key", StyleName::Key),
+];
+
+/// The file beside the settings in which a person chooses colors.
+pub const THEME_FILE: &str = "theme.toml";
+
 /// The styles in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
     palette: Palette,
+    /// What the theme file says, by the order of [`NAMES`].
+    own: Option<&'static OwnStyles>,
 }
+
+type OwnStyles = [Option<Style>; NAMES.len()];
 
 /// A colour for dark and for light grounds, and of the sixteen.
 struct Shade(u32, u32, Color);
@@ -73,7 +107,93 @@ const BAR: Shade = Shade(0x2a3442, 0xdde7f3, Color::Reset);
 
 impl Theme {
     pub fn new(palette: Palette) -> Self {
-        Self { palette }
+        Self { palette, own: None }
+    }
+
+    /// With the colors of the theme file: `accent = "#7fb3ff bold"`, `selected = "white on blue"`. What is wrong in it is
+    /// left out and reported. A terminal without so many colors shows the nearest one.
+    pub fn with_file(mut self, file: &BTreeMap<String, String>) -> (Self, Vec<Problem>) {
+        let (mut own, mut wrong): (OwnStyles, _) = ([None; NAMES.len()], Vec::new());
+        for (name, text) in file {
+            let Some(at) = NAMES.iter().position(|(known, _)| known == name) else {
+                let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+                let problem = Problem::new(ProblemKind::Settings, format!("{THEME_FILE}: unknown style {name}."));
+                wrong.push(match trimtab_host::config::nearest_of(name, &names) {
+                    Some(meant) => problem.hint(format!("Did you mean {meant}?")),
+                    None => problem.hint(format!("The styles are: {}.", names.join(", "))),
+                });
+                continue;
+            };
+            match self.read_style(text) {
+                Some(style) => own[at] = Some(style),
+                None => wrong.push(
+                    Problem::new(ProblemKind::Settings, format!("{THEME_FILE}: {name} = \"{text}\" is not a style."))
+                        .hint("Write a color, for example \"#7fb3ff\", \"blue\", or \"bold #fff on #004\"."),
+                ),
+            }
+        }
+        // A theme is copied with every row that is drawn, so its styles are not a part of it. They stay for the life of
+        // the program, because a person chooses them once, or a few times with `/theme`.
+        if own.iter().any(Option::is_some) {
+            self.own = Some(Box::leak(Box::new(own)));
+        }
+        (self, wrong)
+    }
+
+    /// A style as the theme file writes it.
+    fn read_style(&self, text: &str) -> Option<Style> {
+        let (mut style, mut is_behind, mut is_said) = (Style::default(), false, false);
+        for word in text.split_whitespace() {
+            let modifier = match word {
+                "bold" => Some(Modifier::BOLD),
+                "dim" => Some(Modifier::DIM),
+                "italic" => Some(Modifier::ITALIC),
+                "underlined" => Some(Modifier::UNDERLINED),
+                "reversed" => Some(Modifier::REVERSED),
+                _ => None,
+            };
+            match (word, modifier) {
+                ("on", _) => {
+                    is_behind = true;
+                    continue;
+                }
+                (_, Some(modifier)) => style = style.add_modifier(modifier),
+                (word, None) => {
+                    let colour = self.read_colour(word)?;
+                    style = match (colour, std::mem::take(&mut is_behind)) {
+                        (None, _) => style,
+                        (Some(colour), true) => style.bg(colour),
+                        (Some(colour), false) => style.fg(colour),
+                    };
+                }
+            }
+            is_said = true;
+        }
+        (is_said && !is_behind).then_some(style)
+    }
+
+    /// A color as this terminal can show it; the inner absence: it has none.
+    fn read_colour(&self, word: &str) -> Option<Option<Color>> {
+        let short = |digits: &str| digits.chars().flat_map(|digit| [digit, digit]).collect::<String>();
+        let rgb = match word.strip_prefix('#') {
+            Some(digits) if digits.len() == 3 => Some(u32::from_str_radix(&short(digits), 16).ok()?),
+            Some(digits) if digits.len() == 6 => Some(u32::from_str_radix(digits, 16).ok()?),
+            Some(_) => return None,
+            None => None,
+        };
+        Some(match (rgb, self.palette) {
+            (_, Palette::Plain) => {
+                if rgb.is_none() {
+                    word.parse::<Color>().ok()?;
+                }
+                None
+            }
+            (Some(rgb), Palette::Full(_)) => Some(Color::from_u32(rgb)),
+            (Some(rgb), Palette::Many(_)) => Some(Color::Indexed(nearest(rgb))),
+            // The sixteen colors are the terminal's own, so none of them is the nearest.
+            (Some(_), Palette::Sixteen) => None,
+            (None, _) => Some(word.parse().ok()?),
+        })
     }
 
     /// As the setting `tui.theme` wants it, on a terminal with these colours: `auto`, `dark`, `light`, `ansi`
@@ -98,7 +218,7 @@ impl Theme {
                     .hint("tui.theme takes one of auto, dark, light, ansi, plain."));
             }
         };
-        Ok(Self { palette })
+        Ok(Self::new(palette))
     }
 
     /// Whether there are any colours.
@@ -108,6 +228,9 @@ impl Theme {
 
     /// The style of something.
     pub fn style(&self, name: StyleName) -> Style {
+        if let Some(own) = self.own.and_then(|own| own.get(name as usize).copied().flatten()) {
+            return own;
+        }
         let plain = Style::default();
         let add = |modifier| plain.add_modifier(modifier);
         match name {
@@ -298,6 +421,40 @@ mod tests {
             assert!(contrast(bright, 0xffffff) >= 4.5, "{bright:06x}");
             assert!(contrast(bright, BAR.1) >= 4.5 && contrast(dark, BAR.0) >= 4.5, "{bright:06x}");
         }
+    }
+
+    #[test]
+    fn a_theme_file_changes_single_styles_and_reports_what_is_wrong() {
+        for (at, (_, name)) in NAMES.iter().enumerate() {
+            assert_eq!(*name as usize, at, "the names are in the order of the styles");
+        }
+        let file = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+        };
+        let entries = file(&[
+            ("accent", "#102030 bold"),
+            ("selected", "white on #fff"),
+            ("acent", "red"),
+            ("bad", "on"),
+            ("good", "grün"),
+        ]);
+        let (theme, wrong) = Theme::new(Palette::Full(Background::Dark)).with_file(&entries);
+        let accent = theme.style(StyleName::Accent);
+        assert_eq!((accent.fg, accent.add_modifier), (Some(Color::Rgb(16, 32, 48)), Modifier::BOLD));
+        assert_eq!(theme.style(StyleName::Selected).bg, Some(Color::Rgb(255, 255, 255)));
+        let messages: Vec<&str> = wrong.iter().map(|problem| problem.message.as_str()).collect();
+        assert_eq!(
+            messages,
+            [
+                "theme.toml: unknown style acent.",
+                "theme.toml: bad = \"on\" is not a style.",
+                "theme.toml: good = \"grün\" is not a style.",
+            ]
+        );
+        assert_eq!(wrong[0].hint.as_deref(), Some("Did you mean accent?"));
+        let (plain, _) = Theme::new(Palette::Plain).with_file(&entries);
+        assert_eq!(plain.style(StyleName::Accent).fg, None, "no color where there is none");
+        assert_eq!(theme.style(StyleName::Bad), Theme::new(Palette::Full(Background::Dark)).style(StyleName::Bad));
     }
 
     #[test]

@@ -81,7 +81,7 @@ impl TraceSpans {
                         Status::NotDone => "not done",
                         Status::Failed => "failed",
                         Status::Cancelled => "stopped",
-                        Status::NeedsUser => "needs you",
+                        Status::NeedsUser => "waiting for you",
                         Status::Limit => "at a limit",
                     };
                     // What never came to its own end, as after a kill, ended with its request at the latest.
@@ -129,6 +129,12 @@ impl TraceSpans {
             }
             Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, choice, .. }) => {
                 self.end(event, &Of::Question(checkpoint.clone()), false, choice.clone());
+                // A tool that waited for the answer begins with it: the wait is that of the question.
+                for span in self.spans.iter_mut().filter(|span| span.request == event.request && span.ended.is_none()) {
+                    if let Of::Tool(_) = span.of {
+                        span.began = event.time;
+                    }
+                }
             }
             _ => {}
         }

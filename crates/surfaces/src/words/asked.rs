@@ -3,7 +3,7 @@
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText, CommandDecision, CommandsAsk, PermissionAsk};
 use trimtab_vocab::format;
 use trimtab_vocab::wording::permission;
-use trimtab_vocab::{ApprovalClass, CheckpointId, PlanStep, Question, Requirements, Visible};
+use trimtab_vocab::{ApprovalClass, CheckpointId, HostAttempt, PlanStep, Question, Requirements, Visible};
 
 use super::{fold_blank_lines, subtasks};
 
@@ -18,8 +18,10 @@ pub(crate) fn details(ask: &Ask) -> Vec<String> {
             lines.extend(reason(ask));
             lines.extend(asked.timeout_s.map(permission::longer_limit));
         }
+        Ask::Trust { .. } => lines.push(permission::LINES.unread.to_owned()),
         Ask::Outside(asked) => {
-            lines.push(permission::sign_of_sandbox(&asked.sign));
+            lines.extend(asked.hosts.iter().map(blocked_host));
+            lines.extend((!asked.sign.is_empty()).then(|| permission::sign_of_sandbox(&asked.sign)));
             lines.extend(place(ask));
         }
         Ask::Commands(CommandsAsk::Offered { commands }) => lines.extend(commands.iter().map(|offered| {
@@ -78,8 +80,22 @@ fn server_arguments(asked: &PermissionAsk) -> Vec<String> {
     fields.into_iter().flatten().flat_map(shown).collect()
 }
 
+/// A host that a command tried to reach, with what its address says.
+fn blocked_host(attempt: &HostAttempt) -> String {
+    let HostAttempt { host, port, address, .. } = attempt;
+    let host = super::command_line(host);
+    match (address, attempt.range()) {
+        (Some(address), Some(range)) => format!("  {host}:{port} leads to {address} ({range})"),
+        (None, Some(range)) => format!("  {host}:{port} ({range})"),
+        _ => format!("  {host}:{port}"),
+    }
+}
+
 /// What can be done from a shell beyond choosing an answer, a line each.
 pub(crate) fn shell_hints(checkpoint: &CheckpointId, ask: &Ask) -> Vec<String> {
+    if let Ask::Outside(asked) = ask {
+        return asked.rule_text.as_deref().map(permission::rule_of_always).into_iter().collect();
+    }
     let Some(PermissionAsk { rule_text, hunks, fingerprint, .. }) = ask.permission() else { return Vec::new() };
     let mut lines = Vec::new();
     lines.extend(rule_text.as_deref().map(permission::rule_of_always));
@@ -92,8 +108,16 @@ pub(crate) fn shell_hints(checkpoint: &CheckpointId, ask: &Ask) -> Vec<String> {
 
 /// What must be in sight whatever else has to go: why it is asked, and where and how it would run.
 pub(crate) fn reasons(ask: &Ask) -> Vec<String> {
-    reason(ask).into_iter().chain(place(ask)).collect()
+    reason(ask).into_iter().chain(place(ask)).chain(background(ask)).collect()
 }
+
+/// A command that continues after its call has ended.
+fn background(ask: &Ask) -> Option<String> {
+    ask.run().filter(|run| run.background).map(|_| IN_BACKGROUND.to_owned())
+}
+
+/// What a command in the background means.
+const IN_BACKGROUND: &str = "Runs in the background until it ends, you stop it, or the session ends.";
 
 /// Why it is asked.
 fn reason(ask: &Ask) -> Option<String> {

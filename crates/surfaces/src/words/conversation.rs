@@ -63,7 +63,7 @@ pub(crate) fn step_began(step: &PlanProgress) -> String {
 }
 
 pub(crate) fn step_skipped(step: &PlanProgress) -> String {
-    format!("{} is left out: {}", step_number(step), step.title)
+    format!("{} is skipped: {}", step_number(step), step.title)
 }
 
 /// Why it is not known what a command did to files.
@@ -101,7 +101,20 @@ pub(crate) fn answered(asked: &AskedQuestion) -> Option<String> {
     };
     let who = if by_user { String::new() } else { format!(" (by {})", answer.by) };
     let title = asked.title.lines().next().unwrap_or_default();
+    // A permission that was given would read like an open question.
+    if asked.kind == CheckpointKind::Permission && asked.choices.iter().any(|choice| choice.id == "allow") {
+        let whose = if by_user { "Your answer" } else { "Answer" };
+        return Some(format!("{whose}: {said} · {}{who}", subject(title)));
+    }
     Some(format!("{title} → {said}{who}"))
+}
+
+/// What a permission was asked for: the command or the page after the question, otherwise the question without its mark.
+fn subject(title: &str) -> &str {
+    match title.split_once("? ").map(|(_, subject)| subject.trim()) {
+        Some(subject) if !subject.is_empty() => subject,
+        _ => title.trim_end().trim_end_matches('?'),
+    }
 }
 
 #[cfg(test)]
@@ -109,6 +122,12 @@ mod tests {
     use trimtab_vocab::{Problem, ProblemKind};
 
     use super::*;
+
+    #[test]
+    fn the_subject_of_a_permission_is_not_a_question() {
+        assert_eq!(subject("Run this command? ls 'a? b'"), "ls 'a? b'");
+        assert_eq!(subject("Delete a.txt?"), "Delete a.txt");
+    }
 
     #[test]
     fn what_fails_in_the_same_way_is_told_at_length_once() {

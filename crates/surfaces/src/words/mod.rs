@@ -2,9 +2,11 @@
 
 pub(crate) mod answers;
 mod asked;
+mod background;
 pub(crate) mod conversation;
 pub(crate) mod effects;
-pub(crate) mod elapsed;
+pub(crate) mod extensions;
+pub(crate) mod hooks;
 pub(crate) mod servers;
 pub(crate) mod subtasks;
 mod wrap;
@@ -16,9 +18,12 @@ use trimtab_vocab::event::{ChangedFile, PromptProgress, ReplyFact};
 use trimtab_vocab::format;
 use trimtab_vocab::visible::visible;
 use trimtab_vocab::wording::{Refusal, permission};
-use trimtab_vocab::{Effort, INTERRUPT_TOOL, ImageFact, Usage, Visible};
+use trimtab_vocab::{Autonomy, Effort, FileWrite, INTERRUPT_TOOL, ImageFact, SessionId, Usage, Visible};
 
 pub(crate) use asked::{asked, details, reasons, shell_hints, starting_text, text_label, title};
+pub(crate) use background::{
+    NONE_RUNNING, WHICH_COMMAND, background_line, background_notice, background_state, ended_with_program,
+};
 pub(crate) use wrap::wrap;
 
 /// What an extension means.
@@ -34,6 +39,38 @@ pub(crate) fn line_counts(file: &ChangedFile) -> String {
 
 /// The request that carries out what was discussed, where the user gives no text.
 pub(crate) const IMPLEMENT: &str = "Implement what we have talked about.";
+
+/// The entry of the list that undoes the last rewind.
+pub(crate) const UNDO_REWIND: &str = "Undo the rewind";
+
+pub(crate) const WENT_BACK: &str = "Edit the message and send it.";
+
+pub(crate) const REWIND_UNDONE: &str = "Undid the rewind.";
+
+/// Where the rest of a conversation is after the user went back in it.
+pub(crate) fn rewound_from(from: &SessionId) -> String {
+    format!("You went back to this point. The messages after it are in session {from}. /rewind can undo this.")
+}
+
+/// The files that went back, in a sentence; empty if there are none.
+pub(crate) fn restored_files(writes: &[FileWrite]) -> String {
+    let names: Vec<String> = writes.iter().map(|write| sanitize_cells(&write.path)).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("Restored {}.", format::first(&names, 3)),
+    }
+}
+
+/// A hint for somebody at the screen, where commands begin with a slash and a message is sent with Enter.
+pub(crate) fn hint_on_screen(hint: &str) -> String {
+    let here = [
+        ("continue with `trimtab run --continue`", "send \"continue\""),
+        ("with --model", "with /model"),
+        ("Check --model", "Check /model"),
+        ("`trimtab config` shows", "/config shows"),
+    ];
+    here.iter().fold(hint.to_owned(), |hint, (shell, screen)| hint.replace(shell, screen))
+}
 
 pub(crate) const NO_SESSION_YET: &str = "There is no session yet.";
 pub(crate) const NO_SESSION_HERE: &str = "There is no session in this folder.";
@@ -73,7 +110,7 @@ pub(crate) fn command_line(text: &str) -> Visible {
 
 /// A tool call in one line.
 pub(crate) fn tool_line(name: &str, input: &serde_json::Value) -> String {
-    let main = ["command", "path", "pattern", "url", "query", "from", "question", "key"];
+    let main = ["command", "path", "pattern", "url", "query", "from", "question", "key", "id", "name"];
     let what = main.iter().find_map(|field| input.get(*field)?.as_str());
     let what = what.map(|what| what.lines().next().unwrap_or_default().to_owned()).unwrap_or_default();
     let mut line = format!("{name} {what}");
@@ -159,7 +196,8 @@ pub(crate) fn handoff_summary(text: &str) -> Vec<String> {
     lines.extend(
         (!files.is_empty()).then(|| format!("  Changed {}: {}", format::plural(files.len(), "file"), files.join(", "))),
     );
-    lines.extend(section(text, "CURRENT TASKS").map(|line| format!("  Open task {line}")));
+    let todo = |line: &str| format!("  To do: {}", line.split_once("[ ] ").map_or(line, |(_, todo)| todo));
+    lines.extend(section(text, "CURRENT TASKS").map(todo));
     lines
 }
 
@@ -259,6 +297,42 @@ pub(crate) fn effort_set(effort: Option<Effort>) -> String {
     }
 }
 
+/// The level of autonomy that a person typed. Otherwise, what would do.
+pub(crate) fn autonomy_level(typed: &str) -> Result<Autonomy, String> {
+    let typed = typed.trim();
+    Autonomy::named(typed).ok_or_else(|| {
+        let levels = Autonomy::ALL.map(Autonomy::name).join(", ");
+        format!("Invalid autonomy \"{}\". Expected {levels}.", sanitize(typed))
+    })
+}
+
+/// A level of autonomy with what it does, and why it is not the one that was chosen.
+pub(crate) fn autonomy_set(chosen: Autonomy, limit: Option<Autonomy>) -> String {
+    let level = chosen.within(limit);
+    let limited = if level == chosen { "" } else { " The project's settings allow no more." };
+    format!("Autonomy: {}. {}{limited}", level.name(), level.sentence())
+}
+
+/// The same in a few words, for a line that shows more.
+pub(crate) fn autonomy_hint(chosen: Autonomy, limit: Option<Autonomy>) -> &'static str {
+    match chosen.within(limit) {
+        Autonomy::Careful if chosen != Autonomy::Careful => "careful: the project allows no more",
+        Autonomy::Standard if chosen != Autonomy::Standard => "standard: the project allows no more",
+        Autonomy::Careful => "careful: asks before edits and commands",
+        Autonomy::Standard => "standard: applies edits, asks before most commands",
+        Autonomy::Trusting => "trusting: runs commands in the sandbox",
+    }
+}
+
+/// All levels of autonomy, and which one is in force.
+pub(crate) fn autonomy_levels(current: Autonomy) -> String {
+    let line = |level: Autonomy| {
+        let mark = if level == current { "*" } else { " " };
+        format!("{mark} {:<9} {}", level.name(), level.sentence())
+    };
+    Autonomy::ALL.map(line).join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -316,7 +390,7 @@ mod tests {
             "Continues session s1.",
             "  Added type hints.",
             "  Changed 2 files: `a.ts` (+10/-0), `b.ts` (+4/-1)",
-            "  Open task 1. [ ] Run the tests",
+            "  To do: Run the tests",
         ];
         assert_eq!(handoff_summary(text), shown);
         assert_eq!(handoff_summary("other words"), ["Continues an earlier session."]);

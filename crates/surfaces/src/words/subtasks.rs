@@ -229,7 +229,7 @@ pub(crate) fn conflict(conflict: &MergeConflict) -> Vec<String> {
     let sides = [&conflict.base, &conflict.ours, &conflict.theirs].map(|side| side.lines().collect::<Vec<_>>());
     let (first, last) = shared_lines([&sides[0], &sides[1], &sides[2]]);
     let (before, after) = (first.saturating_sub(AROUND), last.saturating_sub(AROUND));
-    let same = |count: usize| (count > 0).then(|| format!("  | … {}", format::plural(count, "same line")));
+    let same = |count: usize| (count > 0).then(|| format!("  | … {}", format::plural(count, "unchanged line")));
     let side = |name: &str, all: &[&str]| {
         let mut lines = vec![format!("{name}:")];
         let part = &all[before..all.len() - after];
@@ -257,7 +257,7 @@ pub(crate) fn obstacle(MergeObstacle { files, others, .. }: &MergeObstacle) -> V
         let head = (!files.is_empty()).then(|| head.to_owned());
         head.into_iter().chain(shown).chain(more).collect::<Vec<_>>()
     };
-    [list("Cannot be merged:", files), list("Unless these are left out:", others)].concat()
+    [list("Cannot be merged:", files), list("To merge them, leave out:", others)].concat()
 }
 
 #[cfg(test)]

@@ -124,6 +124,9 @@ impl Page {
                 let picture = Answer::json(200, images::body(&[images::bytes("in oil")]));
                 program.provider.on_path("/v1/images/generations", picture);
             }
+            "hooks" => {
+                std::fs::write(program.project().join("format"), "#!/bin/sh\n").expect("writes");
+            }
             "mcp" => {
                 use std::os::unix::fs::PermissionsExt as _;
                 let server = program.project().join("notes-server");
@@ -204,7 +207,7 @@ impl Page {
             // How long a sub-task took.
             .map(|line| if line.starts_with("✓ ") { line.split(" · ").next().unwrap_or(line) } else { line })
             .map(|line| {
-                let line = line.split(' ').map(without_age).collect::<Vec<_>>().join(" ");
+                let line = line.split(' ').map(without_age).collect::<Vec<_>>().join(" ").replace("0s ago", "just now");
                 // The age is set flush right, and may have one figure or two.
                 match line.strip_prefix("SESSION  ") {
                     Some(rest) => format!("SESSION  {}\n", rest.trim_start()),

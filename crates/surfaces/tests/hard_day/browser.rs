@@ -184,12 +184,13 @@ fn say(day: &Day, keeper: &Keeper<'_>, dice: &mut Dice, session: &str) {
 pub(crate) fn ask_once(day: &Day, keeper: &Keeper<'_>, folder: &Path) -> bool {
     let made = keeper.send("POST", "/api/sessions", Some(&json!({"folder": folder})), None);
     let Some(session) = made.and_then(|made| made.json()["session"].as_str().map(str::to_owned)) else { return false };
-    let (job, words) = day.job("talk");
+    let (job, words) = day.job("run");
     let said = keeper.send("POST", &format!("/api/sessions/{session}/messages"), Some(&json!({"text": words})), None);
     if said.is_some_and(|said| said.status == 202) {
         day.accepted(&job);
     }
     wait_until(Duration::from_secs(60), || {
+        answer_all(day, keeper, Some(&session));
         let jobs = keeper.send("GET", "/api/jobs", None, None).filter(|jobs| jobs.status == 200);
         let open = jobs.map(|jobs| jobs.json()["jobs"].to_string());
         open.is_some_and(|open| !open.contains(&session))

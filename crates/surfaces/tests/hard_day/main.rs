@@ -113,7 +113,8 @@ fn live(day: &Day, clock: &Clock, length: Duration, seen: &Seen) {
     for path in ["/api/sessions", "/api/jobs", "/api/todos"] {
         keeper.send("GET", path, None, None);
     }
-    // Whatever it opens once and holds from then on is open before it is looked at: a model was called.
+    // Whatever it opens once and holds from then on is open before it is looked at: a model was called, and a
+    // command has run.
     let ended = browser::ask_once(day, &keeper, &folders[2]);
     assert!(ended, "the server answers before the rain begins");
     let dawn = Held::by(id, day.program.provider.url()).expect("a server");

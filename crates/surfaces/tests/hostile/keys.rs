@@ -142,6 +142,34 @@ fn only_a_typed_mark_begins_a_shell_command() {
 }
 
 #[test]
+fn what_a_typed_command_leaves_in_the_terminal_changes_neither_keys_nor_questions() {
+    let program = trusted();
+    // The other screen, the mouse, no marks around pastes, another character set, and a scroll region.
+    let evil = "\x1b[?1049h\x1b[?1003h\x1b[?1006h\x1b[?2004l\x1b(0\x0e\x1b[3;4r\x1b[4h\x1b[?7l\x1b[8m";
+    std::fs::write(program.project().join("evil.txt"), evil).expect("writes");
+    let terminal = Terminal::start(&program, &[], 80, 24);
+    terminal.wait_for("? help");
+    terminal.press("!cat evil.txt; touch shown");
+    terminal.wait_for("! cat evil.txt");
+    terminal.press(ENTER);
+    terminal.wait_until("the command has ended", |_| program.project().join("shown").exists());
+    terminal.wait_for("? help");
+    let (covered, mouse, pastes) = terminal
+        .with_screen(|screen| (screen.alternate_screen(), screen.mouse_protocol_mode(), screen.bracketed_paste()));
+    assert!(!covered && pastes, "{covered} {pastes}");
+    assert_eq!(format!("{mouse:?}"), "None");
+    let bytes = terminal.bytes();
+    let after = bytes.windows(4).rposition(|part| part == b"\x1b[8m").expect("it was shown");
+    assert!(bytes[after..].windows(4).any(|part| part == b"\x1b[!p"), "margins, character sets, and modes are reset");
+    program.provider.push(says("I read it."));
+    terminal.press("\x1b[200~!touch ../PWNED-mode\n\x1b[201~");
+    terminal.wait_for("PWNED-mode");
+    terminal.press(ENTER);
+    terminal.wait_for("I read it.");
+    assert!(!outside(&program, "PWNED-mode").exists());
+}
+
+#[test]
 fn keys_typed_before_a_question_never_answer_it() {
     for arguments in [&["run", "--trust", "go"][..], &["--plain"][..]] {
         let program = trusted();

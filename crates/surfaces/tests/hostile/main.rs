@@ -2,10 +2,12 @@
 //! its name says what must not happen. `SECURITY.md` has the threat model behind it.
 
 mod approvals;
+mod background;
 mod before_trust;
 mod composed;
 mod control_files;
 mod edits;
+mod extensions;
 mod fences;
 mod instructions;
 mod keys;

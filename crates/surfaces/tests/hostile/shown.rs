@@ -139,7 +139,7 @@ fn a_command_is_never_allowed_before_its_end_was_on_the_screen() {
         terminal.wait_for("› go");
         terminal.press("\r");
         let asked = terminal.wait_until("the question", |screen| screen.contains("next page"));
-        assert!(asked.contains("Asked because"), "the reason stays: {asked}");
+        assert!(asked.contains("Reason:"), "the reason stays: {asked}");
         assert!(!asked.contains("› 1."), "what cannot be chosen is not preselected: {asked}");
         terminal.press("1");
         terminal.press("y");
@@ -150,7 +150,7 @@ fn a_command_is_never_allowed_before_its_end_was_on_the_screen() {
         for _ in 0..100 {
             let screen = terminal.settled();
             was_shown |= screen.contains("$ rm -rf victim");
-            assert!(screen.contains("Asked because"), "{screen}");
+            assert!(screen.contains("Reason:"), "{screen}");
             if screen.contains("… end of") {
                 break;
             }
@@ -173,7 +173,7 @@ fn blank_lines_never_push_a_command_out_of_sight() {
     terminal.wait_for("› go");
     terminal.press("\r");
     let asked = terminal.wait_for("number or enter to answer");
-    for part in ["$ echo harmless", "… 79 blank lines", "$ rm -rf victim", "Asked because", "(sandbox:"] {
+    for part in ["$ echo harmless", "… 79 blank lines", "$ rm -rf victim", "Reason:", "(sandbox:"] {
         assert!(asked.contains(part), "{part} is missing in {asked}");
     }
     let terminal = Terminal::start(&program, &["checkpoints"], 80, 24);

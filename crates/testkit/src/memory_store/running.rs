@@ -36,6 +36,14 @@ impl LeaseStore for MemoryStore {
         .await
     }
 
+    async fn is_run(&self, session: &SessionId) -> Result<bool> {
+        self.write(|state, _| {
+            let (holder, _) = state.processes.leases.get(session).copied().unwrap_or((None, 0));
+            Ok(state.is_alive(holder))
+        })
+        .await
+    }
+
     async fn admit(&self, lease: &Lease, request: &RequestId, limit: u32) -> Result<Admission> {
         self.write(|state, owner| {
             state.demand(owner, lease)?;

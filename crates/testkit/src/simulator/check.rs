@@ -12,7 +12,7 @@ use trimtab_vocab::event::{
     ToolFact, ToolStatus,
 };
 use trimtab_vocab::{
-    Applying, CallId, ChangeSetId, CheckpointId, Event, Fact, Message, Mode, Part, Purpose, RequestId, Rule,
+    Applying, Autonomy, CallId, ChangeSetId, CheckpointId, Event, Fact, Message, Mode, Part, Purpose, RequestId, Rule,
     RuleVerdict, RunSettings, SessionId, StopReason, SubtasksFact,
 };
 
@@ -93,7 +93,7 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
         let story =
             one_worker(history, state, worker, &mut texts).map_err(|broken| format!("{}: {broken}", worker.0))?;
         *tally += story.tally;
-        for (command, begun) in story.commands {
+        for (command, begun) in story.runs.commands {
             *commands.entry(command).or_default() += begun;
         }
     }
@@ -119,7 +119,7 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
         }
         texts = story.sets.merge_into(&mut files, story.files);
         made.extend(story.made);
-        commands.extend(story.commands);
+        commands.extend(story.runs.commands);
     }
     let (sets, noted) = tasks::check(history, state)?;
     tally.task_sets += sets;
@@ -287,6 +287,16 @@ fn rules_folder(state: &State, session: &SessionId) -> String {
     original.or_else(|| state.sessions.get(session).map(|row| row.folder.clone())).unwrap_or_default()
 }
 
+/// How often commands were begun.
+#[derive(Default)]
+struct CommandRuns<'a> {
+    /// How often each command may have been begun.
+    commands: BTreeMap<String, u32>,
+    /// Commands that a person wanted run again.
+    again: BTreeMap<&'a CallId, u32>,
+    begun: BTreeMap<&'a CallId, u32>,
+}
+
 /// The log of a session tells a story that makes sense.
 struct Story<'a> {
     state: &'a State,
@@ -296,6 +306,8 @@ struct Story<'a> {
     received: Vec<RequestId>,
     requests: BTreeMap<RequestId, Told<'a>>,
     rules: Vec<Rule>,
+    /// The level of autonomy that was chosen in the session.
+    level: Option<Autonomy>,
     folder: String,
     tools: BTreeMap<CallId, Tool<'a>>,
     calls: BTreeSet<&'a CallId>,
@@ -311,11 +323,7 @@ struct Story<'a> {
     made: BTreeMap<String, Vec<String>>,
     /// The change history.
     sets: Sets,
-    /// How often each command may have been begun.
-    commands: BTreeMap<String, u32>,
-    /// Commands that a person wanted run again.
-    again: BTreeMap<&'a CallId, u32>,
-    begun: BTreeMap<&'a CallId, u32>,
+    runs: CommandRuns<'a>,
     /// Requests may be carried out by workers.
     has_workers: bool,
 }
@@ -351,6 +359,7 @@ impl<'a> Story<'a> {
             received: Vec::new(),
             requests: BTreeMap::new(),
             rules: Vec::new(),
+            level: None,
             folder: rules_folder(state, session),
             tools: BTreeMap::new(),
             calls: BTreeSet::new(),
@@ -360,9 +369,7 @@ impl<'a> Story<'a> {
             files: BTreeMap::new(),
             made: BTreeMap::new(),
             sets: Sets::default(),
-            commands: BTreeMap::new(),
-            again: BTreeMap::new(),
-            begun: BTreeMap::new(),
+            runs: CommandRuns::default(),
             has_workers: false,
         }
     }
@@ -379,6 +386,10 @@ impl<'a> Story<'a> {
         }
         if let Fact::Rule(fact) = &event.fact {
             self.rule(fact);
+        }
+        if let Fact::Session(SessionFact::Autonomy { level, .. }) = &event.fact {
+            self.level = Some(*level);
+            self.tally.controls += 1;
         }
         if let Fact::Context(ContextFact::Edited { .. } | ContextFact::Restored { .. }) = &event.fact {
             self.tally.mended += 1;
@@ -432,14 +443,7 @@ impl<'a> Story<'a> {
                 self.may_touch(request, call, "a proposal")
             }
             Fact::Proposal(ProposalFact::Resolved { proposal, verdict }) if verdict == "approved" => {
-                let call = call_of(proposal.as_str(), "-p-")?;
-                self.may_touch(request, &call, "a change")?;
-                let told = self.told(request)?;
-                let (file, auto) = (file_of(&told.name), told.settings.files.apply == Applying::Auto);
-                let deletes = !told.settings.files.confirm_deletes;
-                let unseen = told.board.as_ref().is_some_and(|board| board.is_unseen);
-                let unseen = unseen && self.tools.get(&call).is_some_and(|tool| tool.name == "delegate");
-                self.is_permitted(&call, &file, auto && !unseen, deletes)
+                self.approved(request, &call_of(proposal.as_str(), "-p-")?)
             }
             Fact::Change(ChangeFact::Applied(Change { by: Some(by), change_set, .. })) => {
                 self.left_behind(by, change_set)
@@ -464,6 +468,21 @@ impl<'a> Story<'a> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// A change may be made, because somebody or something allows it.
+    fn approved(&mut self, request: &RequestId, call: &CallId) -> Result<(), String> {
+        self.may_touch(request, call, "a change")?;
+        let chosen = self.level;
+        let told = self.told(request)?;
+        let level = told.settings.autonomy_under(chosen);
+        // A worker changes its own copy at every level.
+        let is_asked = level == Autonomy::Careful && !told.settings.subtasks.is_worker;
+        let (file, auto) = (file_of(&told.name), told.settings.files.apply == Applying::Auto && !is_asked);
+        let deletes = !told.settings.files.confirm_deletes || level == Autonomy::Trusting;
+        let unseen = told.board.as_ref().is_some_and(|board| board.is_unseen);
+        let unseen = unseen && self.tools.get(call).is_some_and(|tool| tool.name == "delegate");
+        self.is_permitted(call, &file, auto && !unseen, deletes)
     }
 
     /// The sub-tasks of a request move.
@@ -506,7 +525,7 @@ impl<'a> Story<'a> {
             agreement: Agreement::default(),
             unsent: Vec::new(),
             afresh: false,
-            trusted: settings.trusted,
+            trusted: settings.trust.trusted,
             finished: None,
             rounds: 0,
             assessments: 0,
@@ -794,9 +813,9 @@ impl<'a> Story<'a> {
                         tool.denied |= !matches!(choice, "allow" | "always");
                     }
                     (checkpoint::Ask::UnknownOutcome { call, .. }, "again") => {
-                        let call = self.begun.keys().find(|begun| **begun == call).copied();
+                        let call = self.runs.begun.keys().find(|begun| **begun == call).copied();
                         let call = call.ok_or("a question about no command")?;
-                        *self.again.entry(call).or_default() += 1;
+                        *self.runs.again.entry(call).or_default() += 1;
                         // Whoever wants it run again allows it, whatever became of the rule that did before.
                         self.tools.get_mut(call).ok_or("a question about no tool")?.allowed = true;
                     }
@@ -887,7 +906,7 @@ impl<'a> Story<'a> {
         if tool.denied {
             return Err(format!("{call} was done although it was refused"));
         }
-        let by_setting = by_setting && tool.name != "run_command" && (deletes || tool.name != "delete_file");
+        let by_setting = by_setting && (deletes || tool.name != "delete_file");
         if says(RuleVerdict::Deny) {
             return Err(format!("{call} was done although a rule forbids it"));
         }
@@ -901,15 +920,17 @@ impl<'a> Story<'a> {
     fn command(&mut self, request: &RequestId, fact: &'a CommandFact) -> Result<(), String> {
         let CommandFact::Started { call: Some(call), command, .. } = fact else { return Ok(()) };
         self.may_touch(request, call, "a command")?;
-        self.is_permitted(call, command, false, false)?;
-        let begun = self.begun.entry(call).or_default();
+        let chosen = self.level;
+        let by_level = self.told(request)?.settings.autonomy_under(chosen) == Autonomy::Trusting;
+        self.is_permitted(call, command, by_level, false)?;
+        let begun = self.runs.begun.entry(call).or_default();
         *begun += 1;
-        let again = self.again.get(call).copied().unwrap_or(0);
+        let again = self.runs.again.get(call).copied().unwrap_or(0);
         if *begun > 1 + again {
             return Err(format!("{command} was begun {begun} times, and {again} times a person wanted it again"));
         }
         self.tally.commands += 1;
-        *self.commands.entry(command.clone()).or_default() += 1;
+        *self.runs.commands.entry(command.clone()).or_default() += 1;
         Ok(())
     }
 
@@ -955,7 +976,7 @@ impl<'a> Story<'a> {
     fn left_behind(&mut self, by: &ByCommand, set: &ChangeSetId) -> Result<(), String> {
         let before = self.files.clone();
         let tool = self.tools.get(&by.call).ok_or(format!("{} was never asked for", by.call))?;
-        if tool.finished > 0 || !self.begun.contains_key(&by.call) {
+        if tool.finished > 0 || !self.runs.begun.contains_key(&by.call) {
             return Err(format!("{} changed something, but has ended or was not begun", by.call));
         }
         let own = made_by(&by.command);

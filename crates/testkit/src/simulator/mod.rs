@@ -365,6 +365,8 @@ impl History {
         if self.subtasks {
             // Copies are removed behind everything else.
             tokio::time::sleep(Duration::from_secs(5)).await;
+            // A process that dies now leaves its copies like any other.
+            self.bury();
         }
         check::watched(self).await
     }

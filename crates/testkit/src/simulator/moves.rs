@@ -6,8 +6,9 @@ use trimtab_host::{Answered, Client, Manner, RequestDraft, SendTo, Sent, WhenBus
 use trimtab_vocab::checkpoint::ChoiceText;
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind, ContextFact, ToolFact};
 use trimtab_vocab::{
-    Applying, Approve, CallId, CommandSettings, Control, Event, Fact, FileSettings, Mode, ModelFacts, ModelSettings,
-    Prices, Rule, RuleVerdict, RunSettings, SessionId, SnapshotSettings, WhileRunning,
+    Applying, Approve, Autonomy, AutonomyChoice, CallId, CommandSettings, Control, Event, Fact, FileSettings,
+    FolderTrust, Mode, ModelFacts, ModelSettings, Prices, Rule, RuleVerdict, RunSettings, SessionId, SnapshotSettings,
+    WhileRunning,
 };
 
 use super::{History, RETRIES, Said, rewinds};
@@ -152,7 +153,7 @@ impl History {
             },
             files,
             commands,
-            trusted,
+            trust: FolderTrust { trusted, ..FolderTrust::default() },
             approve,
             attended,
             // Where the history is moved, what commands did is left out of it: the checker could not tell whose
@@ -269,6 +270,12 @@ impl History {
         let attended = [None, Some(true), Some(false)][self.dice.below(3) as usize];
         let max_steps = [None, Some(2), Some(30)][self.dice.below(3) as usize];
         let trusted = [None, Some(true)][self.dice.below(2) as usize];
+        // The same throws, so that a seed means what it meant.
+        if (approve, attended) == (None, None) {
+            let level = max_steps
+                .map_or(Autonomy::Standard, |steps| if steps == 2 { Autonomy::Careful } else { Autonomy::Trusting });
+            return Control::Autonomy(AutonomyChoice { level, surface: None });
+        }
         Control::Adjust { approve, attended, max_steps, trusted }
     }
 

@@ -16,8 +16,8 @@ pub(crate) use trimtab_testkit::plain_workspace::PlainWorkspace;
 pub(crate) use trimtab_vocab::checkpoint::Ask;
 pub(crate) use trimtab_vocab::event::{CheckpointFact, RequestFact, Status, SubtaskFact};
 pub(crate) use trimtab_vocab::{
-    Applying, Approve, Control, Event, Fact, Fault, Machine, Mode, ModelFacts, ModelSettings, OnConflict, Prices,
-    Problem, ProblemKind, Prompt, Retry, Rule, RuleVerdict, RunSettings, SessionId, StopReason, SubtaskControl,
+    Applying, Approve, Control, Event, Fact, Fault, FolderTrust, Machine, Mode, ModelFacts, ModelSettings, OnConflict,
+    Prices, Problem, ProblemKind, Prompt, Retry, Rule, RuleVerdict, RunSettings, SessionId, StopReason, SubtaskControl,
     SubtaskOffer, SubtaskSettings, SubtaskStart, SubtaskStatus, SubtasksFact, Usage, WhileRunning,
 };
 pub(crate) use trimtab_world::clock::{Clock, SystemClock};
@@ -207,7 +207,7 @@ impl Play {
         let facts = ModelFacts { window: 100_000, max_output: 8_192, tools: true, prices, ..ModelFacts::default() };
         let settings = RunSettings {
             models: ModelSettings { model: "m/large".into(), facts, ..ModelSettings::default() },
-            trusted: true,
+            trust: FolderTrust::WHOLE,
             subtasks: SubtaskSettings { start: Some(start), ..SubtaskSettings::default() },
             machine: Machine { workers: home.path().join("copies").display().to_string(), ..Machine::default() },
             ..RunSettings::default()

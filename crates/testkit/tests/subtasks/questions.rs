@@ -19,6 +19,8 @@ async fn a_question_of_a_worker_is_answered_where_the_request_runs_and_the_other
     let sent = play.say("Create color.txt and works.txt").await;
     let is_done = |event: &Event| matches!(&event.fact, Fact::Subtask(fact) if fact.subtask == "2" && fact.status == SubtaskStatus::Completed);
     play.until(&sent.session, is_done).await;
+    let asks = |event: &Event| matches!(&event.fact, Fact::Subtask(fact) if fact.subtask == "1" && fact.status == SubtaskStatus::NeedsUser);
+    play.until(&sent.session, asks).await;
     let open = play.client.requests().checkpoints().await.expect("the list");
     assert_eq!(open.len(), 1, "it is asked once");
     let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, choices, worker, .. }) = &open[0].fact else {

@@ -9,7 +9,7 @@ use serde_json::Value;
 pub struct Choice {
     /// What a program sends.
     pub id: String,
-    /// What a person reads.
+    /// The label that the user sees.
     pub label: String,
     /// The number that chooses it on every surface. It belongs to the answer, not to its position, so that it
     /// does not move when another answer is missing.
@@ -37,7 +37,7 @@ pub struct Choice {
 pub enum ChoiceText {
     /// Text would be lost.
     No,
-    /// It may.
+    /// The answer can have a text.
     Optional,
     /// The answer is refused without it.
     Required,
@@ -48,7 +48,7 @@ pub enum ChoiceText {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChoiceRole {
-    /// Allow what is asked about, this time.
+    /// Allow it this time.
     AllowOnce,
     /// Allow it from now on.
     AllowAlways,
@@ -56,9 +56,9 @@ pub enum ChoiceRole {
     RejectOnce,
     /// Do not allow it, now or later.
     RejectAlways,
-    /// Continue with what is asked about.
+    /// Continue as proposed.
     Primary,
-    /// Continue differently: nothing of what is asked about is agreed to.
+    /// Continue differently, without approving anything.
     Secondary,
     /// Leave it, or stop.
     Dismiss,
@@ -108,7 +108,7 @@ fn usual(id: &str) -> (ChoiceRole, ChoiceText) {
         "no" | "skip" => (RejectOnce, No),
         "never" => (RejectAlways, Optional),
         "submit" => (Primary, Required),
-        "satisfied" | "unlimited" | "subtasks" => (Primary, No),
+        "satisfied" | "unlimited" | "background" | "subtasks" => (Primary, No),
         "tell" | "other" | "modify" | "needs_changes" => (Secondary, Required),
         "replan" => (Secondary, Optional),
         "start_over" => (Secondary, No),

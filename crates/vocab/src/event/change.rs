@@ -21,7 +21,7 @@ pub enum ProposalFact {
         kind: ProposalKind,
         /// The single changes, each with its `errors[]`.
         operations: Vec<Value>,
-        /// Grows with each repair, and when a person has chosen a part of it.
+        /// Increases with each repair, and when the user selects a part.
         version: u32,
     },
     /// The user accepted only a part of it. The resulting files are recorded when it is opened again.
@@ -30,16 +30,16 @@ pub enum ProposalFact {
         proposal: ProposalId,
         /// The tool call that proposes it.
         call: CallId,
-        /// What is wanted: files, or hunks of them by the numbers that people see.
+        /// The chosen files, or hunks with the numbers that the diff shows.
         parts: Vec<ChangePart>,
-        /// What is left out.
+        /// The parts that are left out.
         left: Vec<ChangePart>,
     },
     /// It was decided.
     #[serde(rename = "proposal.resolved")]
     Resolved {
         proposal: ProposalId,
-        /// What was decided.
+        /// The decision.
         verdict: String,
     },
 }
@@ -77,7 +77,7 @@ pub enum ChangeFact {
         /// How conflicts with later edits of the same lines are handled.
         #[serde(default, rename = "onConflict", skip_serializing_if = "OnConflict::is_refuse")]
         on_conflict: OnConflict,
-        /// Only a part of a set is taken back, by a new set.
+        /// Undo only a part of a change set, with a new change set.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         undo: Option<Undo>,
         /// The files were compared with the history; these are not as it left them, or are of the new set.
@@ -88,15 +88,14 @@ pub enum ChangeFact {
     /// A set of the session that was handed off to this one; it is this one's from now on.
     #[serde(rename = "change.inherited")]
     Inherited(Box<Inherited>),
-    /// What the files of these sets were is not kept any longer: they can no longer be taken back or brought
-    /// forward.
+    /// The stored files of these change sets expired, so they can no longer be undone or redone.
     #[serde(rename = "change.expired", rename_all = "camelCase")]
     Expired { change_sets: Vec<ChangeSetId>, reason: String },
-    /// It did not move, and no file was touched.
+    /// Nothing was undone or redone, and no file was changed.
     #[serde(rename = "change.refused")]
     Refused {
         reason: String,
-        /// Where a person's edits stand in the way.
+        /// The conflicts with the user's own edits.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conflicts: Vec<Conflict>,
     },
@@ -112,7 +111,7 @@ pub struct Inherited {
     pub change: Change,
     /// The files, before and after.
     pub writes: Vec<FileWrite>,
-    /// What its files were is not kept any more.
+    /// Its stored files expired.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub expired: bool,
     /// When it was applied.
@@ -120,12 +119,12 @@ pub struct Inherited {
     pub made: Option<Time>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// It takes back a part of this one.
+    /// The change set that it partly undoes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<ChangeSetId>,
 }
 
-/// A part of a change set that is taken back.
+/// A part of a change set to undo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -137,16 +136,16 @@ pub struct Undo {
     pub parts: Vec<ChangePart>,
 }
 
-/// A place that a person has edited and that the history would change too.
+/// A place that the user has edited and that the undo or redo would change too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Conflict {
     /// The file.
     pub path: String,
-    /// In a sentence, what stands in the way.
+    /// Why it conflicts, in one sentence.
     pub reason: String,
-    /// The first of its lines as they are now, from 1; absent: it is about the whole file.
+    /// Its first line in the current file, from 1. Absent: the whole file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_line: Option<u64>,
     /// How many lines these are.
@@ -155,7 +154,7 @@ pub struct Conflict {
     /// What the history left there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// What is there now.
+    /// The current text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mine: Option<String>,
     /// What the history would put there.
@@ -167,7 +166,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A change set and where the history stands after it.
+/// A change set, with the position of the history after it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -177,7 +176,7 @@ pub struct Change {
     pub files: Vec<ChangedFile>,
     /// The place of the set that is current now, from 0; below 0: none is.
     pub position: i32,
-    /// The command that did it; absent: it was a change that a model proposed.
+    /// The command that made the change. Absent if a tool call made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Box<ByCommand>>,
     /// What the model is sent because of it.
@@ -185,7 +184,7 @@ pub struct Change {
     pub message: Option<String>,
 }
 
-/// What a command did, when a change set is of its making.
+/// The command whose changes a change set records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -204,7 +203,7 @@ pub struct ByCommand {
     pub unkept: Vec<Unkept>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,
-    /// Where the change of the files is stored, for people: a unified diff.
+    /// Key of the stored unified diff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<RefKey>,
 }
@@ -225,7 +224,7 @@ pub struct ChangedFile {
     pub modified: u64,
     /// It did not exist before.
     pub is_new: bool,
-    /// It does not exist any more.
+    /// It no longer exists.
     pub is_deleted: bool,
 }
 

@@ -19,7 +19,7 @@ single! {
         pub confidence: f64,
         /// How much work it looks like, 0 to 100.
         pub complexity: u8,
-        /// The groups of tools it may need.
+        /// The groups of tools that it might need.
         #[serde(default)]
         pub categories: Vec<String>,
         pub reason: String,
@@ -51,16 +51,16 @@ pub enum RouteDecision {
     Plan,
     /// A question first.
     Clarify,
-    /// A picture.
+    /// Generate an image.
     Image,
 }
 
 single! {
-    /// A person's words ask for more than words.
+    /// A message asks to start the work.
     IntentFact = "intent" {
         /// What they want: `implement`.
         pub intent: String,
-        /// The words that say so; empty: it was not said in words.
+        /// The phrase that asks for it. Empty: it was not asked for in words.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         pub phrase: String,
         /// Whether it is acted upon.
@@ -72,7 +72,7 @@ single! {
 }
 
 single! {
-    /// What a conversation came to, before anything of it is carried out.
+    /// The summary of a discussion, before the work starts.
     RequirementsFact = "requirements" {
         /// What was understood.
         #[serde(flatten)]
@@ -80,7 +80,7 @@ single! {
     }
 }
 
-/// What is to be done, and how far it is.
+/// The plan or the to-dos of a request, with the progress.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
@@ -95,7 +95,7 @@ pub enum PlanFact {
         /// Whose it is: `model` or `user`.
         by: String,
     },
-    /// It is carried out from here on.
+    /// The work on the plan begins.
     #[serde(rename = "plan.started")]
     Started {
         version: u32,
@@ -114,7 +114,7 @@ pub enum PlanFact {
         title: String,
         /// The current state.
         status: StepStatus,
-        /// What the model says of it.
+        /// The model's note.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         note: String,
         /// What the model is sent when it begins.
@@ -123,15 +123,15 @@ pub enum PlanFact {
     },
 }
 
-/// Something waits for a person, or no longer does.
+/// A question, an approval prompt, or a plan was opened or answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum CheckpointFact {
-    /// It waits, for as long as it takes.
+    /// It waits.
     #[serde(rename = "checkpoint.opened")]
     Opened {
-        /// Names it for good.
+        /// Its permanent name.
         checkpoint: CheckpointId,
         /// What sort of answer it waits for.
         kind: CheckpointKind,
@@ -158,10 +158,10 @@ pub enum CheckpointFact {
         text: Option<String>,
         /// Who gave it: [`CheckpointFact::PERSON`], or what answered in their place.
         by: String,
-        /// Where a person gave it: `run`, `tui`, `http`, …
+        /// Where the user gave it: `run`, `tui`, `http`, …
         #[serde(default, skip_serializing_if = "Option::is_none")]
         surface: Option<String>,
-        /// What the model is sent because of it, where that is not `text` itself. Empty: nothing.
+        /// The message to the model, if it differs from `text`. Empty: no message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
         /// The tasks that it chooses, in a request about tasks.
@@ -208,7 +208,7 @@ pub enum RuleFact {
 }
 
 single! {
-    /// The list of steps as it stands.
+    /// The current list of steps.
     StepsFact = "steps" {
         /// All of them, in order.
         pub todos: Vec<Todo>,
@@ -229,7 +229,7 @@ single! {
         pub depends_on: Vec<String>,
         /// Who works on it.
         pub model: String,
-        /// What it cost so far, over all tries.
+        /// The cost of all attempts.
         #[serde(default)]
         pub usage: Usage,
         /// The session of its worker.
@@ -238,7 +238,7 @@ single! {
         /// Which try it is, from 1.
         #[serde(default, skip_serializing_if = "is_none_yet")]
         pub attempt: u32,
-        /// What its worker said at the end.
+        /// The worker's final summary.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub summary: Option<String>,
         /// What it makes of the files, once it is completed.

@@ -21,19 +21,19 @@ pub enum ModelFact {
         #[serde(default, skip_serializing_if = "Purpose::is_turn")]
         #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
         purpose: Purpose,
-        /// The tools that it is offered; absent: those that the session has recorded last, or none.
+        /// The offered tools. Absent: the last recorded tools of the session, or none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tools: Option<OfferedTools>,
         /// New or changed context that the model gets with it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<PromptNote>,
     },
-    /// It came to nothing.
+    /// The call failed. It is retried if `retryInMs` is present.
     #[serde(rename = "model.failed")]
     Failed {
         call: CallId,
         error: Problem,
-        /// When it is tried again, in milliseconds from this fact; absent: it is not.
+        /// Milliseconds until the retry. Absent: there is no retry.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_in_ms: Option<u64>,
     },
@@ -65,42 +65,42 @@ impl PromptNote {
     pub const MARK: &str = "[CONTEXT: ";
 }
 
-/// What a model said.
+/// A model's reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum ReplyFact {
-    /// Words as they come. Live only.
+    /// Partial text. Live only.
     #[serde(rename = "reply.delta")]
     Delta {
         /// The call they belong to.
         call: CallId,
-        /// The words; empty where only the fields below say something.
+        /// The text. Empty if only the other fields have content.
         text: String,
-        /// More of what the model thinks before it speaks.
+        /// More of the model's thinking.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         thinking: String,
-        /// How much of the prompt the model has read so far, where its server says so.
+        /// How much of the prompt the model has read so far, if its server reports it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         progress: Option<PromptProgress>,
     },
-    /// The reply, or as much of it as came.
+    /// The reply, complete or partial.
     #[serde(rename = "reply.saved")]
     Saved {
         /// The call it answers.
         call: CallId,
-        /// The words as they came, stored before anything was made of them.
+        /// The raw text, stored before it was parsed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         raw: Option<RefKey>,
-        /// Why the model stopped; absent when it did not say, or never got there.
+        /// Why the model stopped. Absent if it gave no reason or the reply was interrupted.
         #[serde(default)]
         stop_reason: Option<StopReason>,
-        /// What it cost.
+        /// Its usage and cost.
         #[serde(default)]
         usage: Usage,
         /// The reply as the conversation keeps it.
         message: Message,
-        /// The reply broke off: the call was interrupted, cancelled or cut.
+        /// The reply is partial: the call was interrupted, cancelled, or cut off.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         partial: bool,
         /// How many tool calls of the message the model wrote as text.
@@ -137,7 +137,7 @@ pub enum ContextFact {
     Loaded {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<LoadedFile>,
-        /// What was named and is not there, or could not be read.
+        /// The named files that do not exist or cannot be read.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         missing: Vec<String>,
         /// What the folder's own instructions say, when that is news.
@@ -147,10 +147,20 @@ pub enum ContextFact {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         headings: Vec<String>,
     },
-    /// Older turns are about to be summed up; their source is stored already.
+    /// Instructions of a subfolder that a tool has read or changed.
+    #[serde(rename = "context.nested")]
+    Nested {
+        /// The file, relative to the folder.
+        path: String,
+        hash: String,
+        /// Its text. Absent: not used, because the user has not accepted this version.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
+    /// Older turns are about to be summarized. The original is already stored.
     #[serde(rename = "context.compressing")]
     Compressing {
-        /// How many messages, from the first that is no summary.
+        /// Number of messages, without the summaries before them.
         messages: u32,
         /// Tokens before.
         before: u64,
@@ -158,13 +168,13 @@ pub enum ContextFact {
         #[serde(rename = "ref")]
         source: RefKey,
     },
-    /// A person put other words in a summary's place.
+    /// A person replaced a summary.
     #[serde(rename = "context.edited")]
     Edited {
         /// Which summary.
         #[serde(rename = "ref")]
         source: RefKey,
-        /// What stands in its place now.
+        /// The summary that replaces it.
         summary: String,
     },
     /// A person put the conversation back in a summary's place.
@@ -193,7 +203,7 @@ pub enum ContextFact {
         /// Where the source is kept whole.
         #[serde(rename = "ref")]
         source: RefKey,
-        /// What stands in its place.
+        /// The summary that replaces it.
         summary: String,
         /// How many summaries before it have made room for it, too.
         #[serde(default, skip_serializing_if = "is_none_replaced")]
@@ -246,7 +256,7 @@ pub struct AbsentFile {
 single! {
     /// What a call cost.
     UsageFact = "usage" {
-        /// Who was called.
+        /// The model that was called.
         pub model: String,
         /// The figures.
         #[serde(flatten)]
@@ -257,8 +267,7 @@ single! {
         /// The model's window.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub context_window: Option<u64>,
-        /// The call broke off, was cancelled, or was lost with the program: the figures say what it came to by then, as
-        /// far as that is known.
+        /// The call was interrupted or cancelled. The figures are as far as known.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub unfinished: bool,
         /// The worker that spent this after its request had ended.
@@ -268,7 +277,7 @@ single! {
 }
 
 single! {
-    /// What the request came to.
+    /// The result of the request.
     AnswerFact = "answer" {
         #[serde(flatten)]
         pub answer: Answer,
@@ -282,13 +291,13 @@ single! {
         pub kind: String,
         /// Who noticed.
         pub by: String,
-        /// What was noticed.
+        /// A description of the problem.
         pub message: String,
     }
 }
 
 single! {
-    /// A line that a person should see.
+    /// A notice for the user.
     BannerFact = "banner" {
         /// How loud.
         pub level: Level,

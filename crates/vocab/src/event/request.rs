@@ -15,7 +15,7 @@ use crate::{
 pub struct ModelSwitch {
     /// `provider/name`.
     pub model: String,
-    /// What is known about it.
+    /// The known facts about the model.
     #[serde(default)]
     pub facts: ModelFacts,
 }
@@ -25,7 +25,7 @@ pub struct ModelSwitch {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum RequestFact {
-    /// It was taken in; from here on it cannot be lost.
+    /// The request is stored and cannot be lost.
     #[serde(rename = "request.received")]
     Received {
         /// The person's words, or a preview of them when `refs` holds them whole.
@@ -33,13 +33,13 @@ pub enum RequestFact {
         /// Stored texts that belong to it.
         #[serde(default)]
         refs: Vec<RefKey>,
-        /// Stored pictures that belong to it.
+        /// Stored images that belong to it.
         #[serde(default)]
         images: Vec<ImageRef>,
-        /// Which path the person chose.
+        /// The mode that the user chose.
         #[serde(default)]
         mode: Mode,
-        /// What its words are marked with, without the `#`.
+        /// Its tags, without the `#`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tags: Vec<String>,
         /// The workflow that its words call, with the text that the model is sent in their place.
@@ -48,27 +48,27 @@ pub enum RequestFact {
         /// It is about the person's tasks, and how it was put.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ask: Option<Box<AssistantRequest>>,
-        /// What it wants of the gallery of pictures.
+        /// What it does with the image gallery.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         picture: Option<Box<PictureWish>>,
         /// `replace`: it takes the place of the request that ran when it came.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         while_running: Option<WhileRunning>,
-        /// Seconds since anything happened in the session before it; absent: nothing happened before, or it is not known.
+        /// Seconds since the previous event of the session, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pause_s: Option<u64>,
-        /// What was in force.
+        /// The settings of the request.
         #[serde(default)]
         settings: Box<RunSettings>,
     },
     /// Its text was sent to a running or waiting request. No other event follows.
     #[serde(rename = "request.joined")]
     Joined {
-        /// The person's words.
+        /// The user's text.
         text: String,
         /// The request that has them now.
         into: RequestId,
-        /// The question that they answer; absent: the model reads them at its next step.
+        /// The question that the text answers. Absent: the model reads the text at its next step.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checkpoint: Option<CheckpointId>,
         /// What they are marked with.
@@ -78,10 +78,10 @@ pub enum RequestFact {
     /// A person wants it stopped; what runs is being ended.
     #[serde(rename = "request.stopping")]
     Stopping {},
-    /// Words for the model that belong to the request: a person's, or the program's own.
+    /// A message for the model that belongs to the request, from the user or from Trimtab.
     #[serde(rename = "request.steered")]
     Steered {
-        /// The words.
+        /// What the model sees at its next step.
         text: String,
         /// Whose they are: `user` or `engine`.
         by: String,
@@ -92,10 +92,10 @@ pub enum RequestFact {
     /// It continues with other settings; an absent field is unchanged.
     #[serde(rename = "request.adjusted")]
     Adjusted {
-        /// What happens where a person would be asked.
+        /// How approval prompts are handled.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approve: Option<Approve>,
-        /// Whether somebody is there to be asked.
+        /// Whether a user is there to answer prompts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         attended: Option<bool>,
         /// Model calls at most.
@@ -104,7 +104,7 @@ pub enum RequestFact {
         /// The folder is trusted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trusted: Option<bool>,
-        /// Whether its model can use tools: one that was found not to answers with one object.
+        /// Whether its model supports tools. Otherwise, it answers with one JSON object.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tools: Option<bool>,
         /// What was found out about its model beside that.
@@ -114,7 +114,7 @@ pub enum RequestFact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<ModelSwitch>,
     },
-    /// The lists of the settings are others than when it came; they count from here on.
+    /// The lists in the settings changed. The new ones apply from now on.
     #[serde(rename = "request.relisted")]
     Relisted { lists: Lists },
     /// It continues after it waited for an answer or for a slot.
@@ -139,23 +139,23 @@ pub enum RequestFact {
     Finished {
         /// Which end.
         status: Status,
-        /// What went wrong, if something did.
+        /// The error, if there was one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Problem>,
         /// What it cost in all.
         #[serde(default)]
         usage: Usage,
-        /// More about how: `stopped_by_user` where a person ended the work at a rest or between steps.
+        /// Details of the outcome, such as `stopped_by_user` if the user stopped the work between two steps.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// What it did, as the log has it; absent where it did nothing but speak.
+        /// The actions of the request according to the log. Absent if there were none.
         #[serde(default, skip_serializing_if = "DoneFacts::is_empty")]
         done: DoneFacts,
     },
 }
 
-/// What a request did: files that changed, commands that ran, and how much was read. It is counted from the facts of the
-/// log, never from what a model says.
+/// The actions of a request: changed files, commands, and reads. They are counted from the log, never from the model's
+/// text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -163,13 +163,13 @@ pub struct DoneFacts {
     /// Files that changed, each once, with all its lines that were added and removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<ChangedFile>,
-    /// Files that changed besides: only so many are listed.
+    /// Number of further changed files that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
     pub more_files: u32,
     /// Commands that ran, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandDone>,
-    /// How often something of the folder or the web was read.
+    /// Number of reads of files, folders, and pages.
     #[serde(skip_serializing_if = "is_zero")]
     pub reads: u32,
 }
@@ -202,9 +202,9 @@ impl DoneFacts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// As it should.
+    /// Well.
     Completed,
-    /// It asked for something to be done, and nothing was.
+    /// The request asked for an action, and the model did not take it.
     NotDone,
     /// With an error.
     Failed,
@@ -217,7 +217,7 @@ pub enum Status {
 }
 
 single! {
-    /// Where a request stands.
+    /// The current stage of a request.
     StageFact = "stage" {
         pub stage: Stage,
         /// What to show for it.

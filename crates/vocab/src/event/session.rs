@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ChangeSetId, ExtensionId, RequestId, SessionId};
+use crate::{Autonomy, ChangeSetId, ExtensionId, FileRewind, RequestId, SessionId};
 
 /// Facts about the session itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,11 +41,21 @@ pub enum SessionFact {
         /// The folder that its own one is a copy of.
         original: String,
     },
-    /// It was told to stop before it was told what to do.
+    /// The level of autonomy changed.
+    #[serde(rename = "session.autonomy")]
+    Autonomy {
+        level: Autonomy,
+        /// `user`: a person chose it. `engine`: it comes from the session that this one continues.
+        by: String,
+        /// Where it was chosen: `run`, `tui`, `http`, …
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        surface: Option<String>,
+    },
+    /// It was stopped before it started.
     #[serde(rename = "session.dismissed")]
     Dismissed {},
-    /// It was forked: what stands before this is its parent's, up to the parent's fact `at`, with the ends of what
-    /// ran or waited there. The parent continues without it.
+    /// The session is a fork. The events before this one are copies of its parent's events up to `at`. Calls and
+    /// prompts that were open there are closed in the copy. The parent does not change.
     #[serde(rename = "session.forked")]
     Forked {
         /// The session that it was forked from.
@@ -55,6 +65,10 @@ pub enum SessionFact {
         /// What the model is sent because of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+        /// The user went back to an earlier message: the changes of files that were undone for it, in order. Absent:
+        /// the user wanted a second conversation.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rewound: Option<Vec<FileRewind>>,
     },
     /// It begins with what an earlier session has handed over.
     #[serde(rename = "session.inherited")]
@@ -62,13 +76,13 @@ pub enum SessionFact {
         from: SessionId,
         /// What the model sees of it.
         text: String,
-        /// What a person finds in the input line: the tasks that are open.
+        /// Text for the input: the open to-dos.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prefill: Option<String>,
         /// Files that were read for requests there.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         referenced: Vec<String>,
-        /// What it and those before it have cost; a budget counts that too.
+        /// Cost of this session and its predecessors. A budget includes it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spent_usd: Option<f64>,
         /// The budget of the request that was handed over; it applies to requests without their own budget.

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallId, CommandClass, FileMark, ImageRef, ListedServer, RefKey, Sandbox, Series, Unobserved};
+use crate::{
+    BackgroundEnd, BackgroundId, BackgroundReason, CallId, CommandClass, FileMark, HostAttempt, ImageRef, ListedServer,
+    OpenPort, RefKey, Sandbox, Series, SnapshotLimits, StoppedBy, Unobserved,
+};
 
 /// A tool was used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,7 +20,7 @@ pub enum ToolFact {
         name: String,
         /// Its arguments.
         input: Value,
-        /// How people see it, if not by its name: `SERVER: tool` for a tool of an MCP server.
+        /// Display name if it differs from the name: `SERVER: tool` for a tool of an MCP server.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<String>,
     },
@@ -34,7 +37,7 @@ pub enum ToolFact {
         /// The result whole.
         #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
         full: Option<RefKey>,
-        /// Pictures that the model sees.
+        /// Images that the model sees.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<ImageRef>,
         /// Files whose content it has seen, as they were.
@@ -65,7 +68,7 @@ pub enum McpFact {
     Listed {
         /// New and changed servers. The others are as they were recorded before.
         servers: Vec<ListedServer>,
-        /// Names of servers that are no longer there.
+        /// Names of the removed servers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         gone: Vec<String>,
         /// The tools are not in the prompt: the model finds them with `find_tool`, and calls them with `use_tool`.
@@ -90,10 +93,10 @@ pub enum CommandFact {
         call: Option<CallId>,
         /// The command line as approved.
         command: String,
-        /// What is executed.
+        /// The executed arguments.
         argv: Vec<String>,
         cwd: String,
-        /// The hash of all that decides what is executed; an approval names it.
+        /// Hash of everything that determines what is executed. An approval is bound to it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fingerprint: Option<String>,
         /// A person edited the command before it ran; this is what the model had asked for.
@@ -105,8 +108,44 @@ pub enum CommandFact {
         /// It runs without approval: what it needs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         automatic: Option<CommandClass>,
+        /// It is started as a background command.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        background: bool,
     },
-    /// Output as it comes. Live only.
+    /// It continues in the background: its tool call ends, and the command does not.
+    #[serde(rename = "command.background")]
+    Background {
+        call: CallId,
+        /// Its ID in the session.
+        id: BackgroundId,
+        /// The command line.
+        command: String,
+        /// A name that the model gave it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        why: BackgroundReason,
+        /// Where its output is stored, from time to time and at its end.
+        #[serde(rename = "ref")]
+        output: RefKey,
+        /// The limits of the snapshot before the command. Absent: file changes are not recorded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        watch: Option<SnapshotLimits>,
+    },
+    /// The output or the port that a background command was to be ready with appeared.
+    #[serde(rename = "command.ready")]
+    Ready { call: CallId, id: BackgroundId },
+    /// A background command listens on a port.
+    #[serde(rename = "command.port")]
+    Port {
+        call: CallId,
+        id: BackgroundId,
+        #[serde(flatten)]
+        port: OpenPort,
+    },
+    /// Trimtab is about to end a background command.
+    #[serde(rename = "command.stopping")]
+    Stopping { call: CallId, id: BackgroundId, by: StoppedBy },
+    /// Partial output. Live only.
     #[serde(rename = "command.output")]
     Output {
         /// The tool call that it is for.
@@ -142,6 +181,12 @@ pub enum CommandFact {
         /// What it did to files is not known, and why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unobserved: Option<Unobserved>,
+        /// It was a background command: its ID, and why it ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        background: Option<BackgroundEnd>,
+        /// Hosts that it reached or tried to reach through the proxy.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        hosts: Vec<HostAttempt>,
     },
 }
 
@@ -151,10 +196,10 @@ single! {
         /// The commands.
         #[serde(flatten)]
         pub series: Series,
-        /// The block of lines about the one that has just ended.
+        /// The lines about the command that has just ended.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         pub progress: String,
-        /// What the model, a person or a rule of the program gave as the reason for this state.
+        /// The reason for this state, from the model, the user, or a rule.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         pub reason: String,
         /// What the model is sent because of it.
@@ -164,7 +209,7 @@ single! {
 }
 
 single! {
-    /// What came of a batch of tools.
+    /// The results of a batch of tool calls.
     ReflectionFact = "reflection" {
         /// One entry per tool.
         pub entries: Vec<ReflectionEntry>,
@@ -174,7 +219,7 @@ single! {
     }
 }
 
-/// What came of one tool. Field names are the documented ones.
+/// The result of one tool call. Field names are the documented ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReflectionEntry {

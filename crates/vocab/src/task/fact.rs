@@ -13,30 +13,30 @@ pub enum TasksFact {
     /// Operations were applied, all of them in one step.
     #[serde(rename = "tasks.applied")]
     Applied {
-        /// By this name it can be taken back.
+        /// The name by which it can be undone.
         change_set: ChangeSetId,
         /// Who wanted it.
         by: TaskAuthor,
         /// How much changed.
         summary: TaskCounts,
-        /// Each task as it was and as it became.
+        /// Each task before and after the change.
         writes: Vec<TaskWrite>,
-        /// The change set that it takes back, beside all that happened since.
+        /// The change set that it undoes, independent of later ones.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         undoes: Option<ChangeSetId>,
     },
-    /// The last change set in force was taken back.
+    /// The last applied change set was undone.
     #[serde(rename = "tasks.reverted")]
     Reverted {
         change_set: ChangeSetId,
-        /// Each task as it was found and as it was left.
+        /// Each task before and after the change.
         writes: Vec<TaskWrite>,
     },
-    /// A change set that had been taken back was brought forward.
+    /// An undone change set was redone.
     #[serde(rename = "tasks.reapplied")]
     Reapplied {
         change_set: ChangeSetId,
-        /// Each task as it was found and as it was left.
+        /// Each task before and after the change.
         writes: Vec<TaskWrite>,
     },
 }
@@ -49,7 +49,7 @@ pub enum TaskAuthor {
     /// A person, by hand.
     #[default]
     Person,
-    /// An assistant, with a person's consent.
+    /// The assistant, with the user's approval.
     Assistant,
     /// A calendar that was read in.
     Import,

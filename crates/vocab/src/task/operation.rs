@@ -5,18 +5,18 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::{Category, Priority, Repeat, TaskId};
 use crate::{Date, TimeOfDay, Weekday};
 
-/// One thing to do to one task or to all that fit a filter.
+/// One operation on a task, or on all tasks that match a filter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "op", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Operation {
-    /// Makes a task.
+    /// Create a task.
     Create {
         /// What it is to be.
         #[serde(flatten)]
         fields: TaskFields,
     },
-    /// Changes a task.
+    /// Update a task.
     Update {
         id: TaskId,
         /// What changes; the rest stays.
@@ -28,16 +28,16 @@ pub enum Operation {
     /// Says that a task is done, or not.
     Complete {
         id: TaskId,
-        /// Whether it is; it is if nothing is said.
+        /// Whether the task is done. The default is true.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         completed: Option<bool>,
     },
     /// Says that one occurrence of a task that repeats is done, or not.
     CompleteOccurrence {
         id: TaskId,
-        /// Which of its days.
+        /// Date of the occurrence.
         occurrence_date: Date,
-        /// Whether it is; it is if nothing is said.
+        /// Whether the task is done. The default is true.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         completed: Option<bool>,
     },
@@ -47,11 +47,11 @@ pub enum Operation {
         /// What changes; the rest stays.
         set: TaskFields,
     },
-    /// Says that all tasks that fit are done, or not. With a range of days, those that repeat are done on
-    /// those days only.
+    /// Mark all matching tasks as done or not done. With a range of dates, recurring tasks are marked only on these
+    /// dates.
     BulkComplete {
         r#where: Where,
-        /// Whether they are; they are if nothing is said.
+        /// Whether the tasks are done. The default is true.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         completed: Option<bool>,
     },
@@ -91,39 +91,39 @@ impl Operation {
     }
 }
 
-/// Fields of a task to set. What is absent stays as it is; `null` empties a day or a time.
+/// Fields of a task to set. Absent fields do not change. `null` clears a date or a time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TaskFields {
-    /// See [`super::Task::title`].
+    /// The new title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// See [`super::Task::notes`].
+    /// The new notes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
-    /// See [`super::Task::category`].
+    /// The new category.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<Category>,
-    /// See [`super::Task::priority`].
+    /// The priority: low, medium, or high.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
-    /// See [`super::Task::scheduled_for`].
+    /// The date. `null` removes it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub scheduled_for: Option<Option<Date>>,
-    /// See [`super::Task::time_of_day`].
+    /// The time of day, in the user's time zone. `null` removes it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub time_of_day: Option<Option<TimeOfDay>>,
-    /// See [`super::Task::completed`].
+    /// Whether the task is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed: Option<bool>,
-    /// See [`super::Task::recurrence`].
+    /// How the task repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recurrence: Option<RecurrenceFields>,
-    /// See [`super::Task::completed_dates`].
+    /// The dates on which a recurring task is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_dates: Option<Vec<Date>>,
-    /// See [`super::Task::tags`].
+    /// The new tags. They replace all tags.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
 }
@@ -135,21 +135,21 @@ impl TaskFields {
     }
 }
 
-/// Fields of a recurrence to set: they are merged into the one that is there. Without an end, and if there
-/// was none before, it ends with the current year; `null` removes the end.
+/// Fields of a recurrence to set. They are merged into the current one. Without an end, it ends with the
+/// current year. `null` removes the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecurrenceFields {
-    /// See [`super::Recurrence::kind`].
+    /// How often it repeats: daily, weekly, monthly, or yearly.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Repeat>,
-    /// See [`super::Recurrence::interval`].
+    /// Interval in days, weeks, months, or years.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<u32>,
-    /// See [`super::Recurrence::weekdays`].
+    /// The weekdays of a weekly recurrence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weekdays: Option<Vec<Weekday>>,
-    /// See [`super::Recurrence::until`].
+    /// The last possible date. `null` removes the end.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub until: Option<Option<Date>>,
 }
@@ -159,23 +159,23 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> R
     T::deserialize(deserializer).map(Some)
 }
 
-/// Which tasks are meant. All that is said must hold; an empty filter fits every task.
+/// A filter for tasks. All conditions must match. An empty filter matches every task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Where {
-    /// It is one of these. An empty list fits no task.
+    /// IDs of the tasks. An empty list matches no task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ids: Option<Vec<TaskId>>,
-    /// Each of these words begins a word of its title, notes or tags.
+    /// Words that its title, notes, or tags contain, each complete or as the beginning of a word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// It is scheduled for one of these days; of one that repeats, its first day counts.
+    /// It is scheduled for one of these days. For a repeating task, the first day counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled_range: Option<ScheduledRange>,
-    /// It matters this much.
+    /// Tasks with this priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
-    /// It is of this kind.
+    /// Tasks of this category.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<Category>,
     /// It has this tag.

@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 use super::{Operation, Task, TaskId};
 use crate::ChangeSetId;
 
-/// An operation that somebody wants: one that can be read, or what came instead.
+/// A proposed operation: a readable one, or the text that was sent instead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Proposed {
-    /// It has the shape of one; it may still be refused.
+    /// A well-formed operation. It can still be rejected.
     Read(Box<Operation>),
     /// It has not; kept unchanged.
     Unread(Map<String, Value>),
@@ -48,14 +48,14 @@ impl From<Operation> for Proposed {
     }
 }
 
-/// An operation with what is wrong about it. Each error is a word for programs, and after a colon what to
-/// write instead: `invalid_priority: use low, medium or high`.
+/// An operation with its errors. Each error is a code for programs and, after a colon, the expected value:
+/// `invalid_priority: use low, medium or high`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Annotated {
     /// The operation, in its normal form.
     pub op: Proposed,
-    /// What is wrong; nothing: it may be applied.
+    /// The errors. Empty: the operation can be applied.
     pub errors: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl Annotated {
 pub struct Validation {
     /// `invalid_body`, `missing_operations` or `invalid_operations`; nothing: all may be applied.
     pub errors: Vec<String>,
-    /// Each operation with what is wrong about it.
+    /// The operations with their errors.
     pub results: Vec<Annotated>,
 }
 
@@ -86,11 +86,11 @@ pub struct TaskCounts {
     pub updated: u64,
     /// Removed.
     pub deleted: u64,
-    /// Done, or no longer done.
+    /// Number of tasks marked as done or not done.
     pub completed: u64,
 }
 
-/// What came of one operation that was applied.
+/// The result of one applied operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -112,16 +112,16 @@ pub struct OperationResult {
     pub error: Option<String>,
 }
 
-/// What came of a set of operations that was applied.
+/// The result of applied operations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Applied {
-    /// What came of each.
+    /// The result of each operation.
     pub results: Vec<OperationResult>,
-    /// What came of all.
+    /// The result of all operations.
     pub summary: TaskCounts,
-    /// The change set by which all of it can be taken back; none if nothing changed.
+    /// The change set that undoes all of it. None if nothing changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_set: Option<ChangeSetId>,
 }
@@ -134,7 +134,7 @@ pub struct TaskWrite {
     pub id: TaskId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Task>,
-    /// As it became.
+    /// After the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Task>,
 }
@@ -145,9 +145,9 @@ pub struct TaskWrite {
 pub struct DryRun {
     /// What each would do.
     pub results: Vec<Previewed>,
-    /// What all would do.
+    /// What the operations would do.
     pub summary: TaskCounts,
-    /// What a person should be asked about once more.
+    /// The warnings that the user must confirm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -174,7 +174,7 @@ pub struct Previewed {
 pub struct Preview {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Task>,
-    /// As it would be.
+    /// After the operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Task>,
     /// How many a bulk operation would touch.
@@ -185,7 +185,7 @@ pub struct Preview {
     pub sample_ids: Option<Vec<TaskId>>,
 }
 
-/// Above these numbers a person is asked once more.
+/// Above these numbers, the user must confirm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskLimits {

@@ -1,5 +1,4 @@
-//! Why a command line asks, is refused, or runs. The sentences continue "Asked because …", so they begin small and have no
-//! full stop.
+//! Why a command line asks, is refused, or runs. The sentences follow "Reason:", so they begin small and have no full stop.
 
 use super::sentences;
 
@@ -104,6 +103,9 @@ sentences! {
         UnsafeSubcommand(program: String, subcommand: String) => "`{program} {subcommand}` is not known to be safe",
         TooManyCommands => "it nests too many commands",
         UnknownInput(command: String) => "`{command}`: its input is not known to be file names",
+        // What words of a line say, however they are wrapped.
+        MayDelete => "it may delete files",
+        MayBeDenied(rule: String) => "it names the program of your rule `{rule}`, which denies it",
         // What programs do.
         DeletesFiles(program: String) => "`{program}` deletes or overwrites files",
         ChangesPrivileges(program: String) => "`{program}` changes privileges",

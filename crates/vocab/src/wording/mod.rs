@@ -5,12 +5,14 @@
 //! part of the log and of the wire. See `docs/decisions/0075-one-catalog.md`.
 
 mod command;
+mod network;
 mod notice;
 pub mod permission;
 mod problem;
 mod question;
 
 pub use command::CommandReason;
+pub use network::{NetworkNote, ProxyRefusal};
 pub use notice::{Notice, Objection, StageLabel};
 pub use permission::{PermissionLabel, PermissionReason, PermissionTitle, Refusal};
 pub use problem::{OwnWords, ProblemText};

@@ -16,14 +16,14 @@ sentences! {
         BrokenDown(reason: String) => "Broken down into {reason}.",
         NotMerged(path: String) => "The model could not merge {path}.",
         PlanAsSubtasks(count: usize) => "Running the {count} steps of the plan as sub-tasks (subtasks.offer).",
-        FewerWorkers(count: u32) =>
-            "The provider limits requests. At most {count} sub-task(s) run at the same time until it recovers.",
+        FewerWorkers(most: Plural) =>
+            "The provider limits requests. Running at most {most} at the same time until it recovers.",
         MoreWorkers(count: u32) => "Up to {count} sub-tasks run at the same time again.",
         WorkerObjection(id: String, objection: String) => "Sub-task {id}: {objection}",
         LeftBehind(id: String, left: LeftBehind) =>
             "Unrecorded changes from sub-task {id} were not merged: {left}.",
         NoSuchSubtask(id: String) => "There is no sub-task {id}.",
-        MergesAgain(reason: String) => "{reason} The changes of the sub-tasks are merged again.",
+        MergesAgain(reason: String) => "{reason} Trimtab merges the changes of the sub-tasks again.",
         SubtaskStarting(id: String) =>
             "Sub-task {id} is still getting its copy of the folder. Try again in a moment.",
         FinishedWorkIsKept(finished: usize, all: usize) =>
@@ -67,16 +67,32 @@ sentences! {
             "context.files names {path}, which may hold secrets. It is not sent automatically.",
         MissingInstructions(path: String) => "context.files names {path}, which cannot be read in this folder.",
         InstructionsAccepted(files: String) =>
-            "Accepted as instructions: {files}. You are asked again when they change.",
+            "Accepted as instructions: {files}. Trimtab asks again when they change.",
         InstructionsUnused(state: InstructionsState) =>
             "{state}. This request runs without it. Accept it in the terminal, in the browser, or with `trimtab trust`, or pass --trust.",
         InstructionsTooLarge(state: InstructionsState) =>
             "{state} and is too large to show. This request runs without it. Make it smaller, or pass --trust.",
+        InstructionsCut(files: String, kilobytes: usize) =>
+            "The instructions are larger than {kilobytes} KB together. These are cut or left out: {files}.",
         ContextFull(fill: ContextFillWords) =>
             "{fill} This run is not interactive, so it continues here and summarizes where needed. `trimtab handoff` continues in a new session, `trimtab extend` with the complete conversation.",
         // MCP servers.
         ServersPending(names: String) =>
             ".mcp.json names MCP servers that you have not approved: {names}. They are off. `trimtab mcp enable NAME` shows one and approves it.",
+        // Hooks.
+        HooksPending(names: String) =>
+            "Hooks of this folder that you have not approved in their current version: {names}. They are off. `trimtab hooks` lists them, and `trimtab hooks enable NAME` shows and approves one.",
+        HookFailed(command: String, reason: String) => "The hook `{command}` failed: {reason}.",
+        HookChangedCall(command: String, tool: String, input: String) =>
+            "The hook `{command}` gave {tool} other arguments: {input}",
+        HookContinues(command: String, reason: String) => "The hook `{command}` asks the model to continue: {reason}",
+        // Skills.
+        SkillsPending(names: String) =>
+            "Skills of this folder that you have not accepted in their current version: {names}. They are off. `/NAME` shows one and asks, and `trimtab trust` accepts all.",
+        SkillsAccepted(names: String) => "Accepted skills: {names}. You are asked again when one changes.",
+        SkillTooLarge(name: String, window: u64) =>
+            "The skill {name} is not loaded: with it, skills would fill more than a quarter of the context window ({window} tokens).",
+        SkillMissing(name: String) => "The skill {name} can no longer be read. The request runs without it.",
         // How the request runs.
         WaitingForRoom(ahead: Plural) => "Waiting for a free slot behind {ahead}.",
         Queued => "Queued until the request before it ends.",
@@ -93,8 +109,15 @@ sentences! {
         FallbackModel(before: String, after: String) =>
             "{before} is still overloaded. The request continues with {after} (models.fallback).",
         TooManyPictures(asked: u32, most: u32) => "You asked for {asked} images. At most {most} are generated at a time.",
+        StepsContinue(limit: u32, most: u32) =>
+            "Reached {limit} model calls. Autonomy is trusting, so the request continues up to {most}.",
         PausingIsOff => "Pausing is disabled (copilot.pause_enabled). Use cancel to stop the request.",
         NothingToSkip => "There is nothing to skip.",
+        // Background commands.
+        NothingToMove => "No command is running that can continue in the background.",
+        TooManyInBackground(most: usize) =>
+            "{most} commands already run in the background. Stop one of them first.",
+        NoSuchBackground(id: String) => "This session has no running background command {id}.",
         // Rules.
         SuggestsRule(times: u32, rule: String) =>
             "You have allowed this {times} times. Answer `always` to add a rule: {rule}.",
@@ -122,6 +145,8 @@ sentences! {
         Nameless => "The session has no name to refer to.",
         NeedsText => "This answer needs text. Give it with --text.",
         UnknownModel(model: String) => "The model {model} is not set up for sub-tasks.",
+        NoText => "This answer takes no text.",
+        BadHost(pattern: String, why: String) => "Invalid host {pattern:?}. {why}",
         NotABudget => "The budget must be a number of dollars greater than what is already spent.",
         NoSuchCommand(number: usize, most: usize) =>
             "There is no command {number}; they are numbered from 1 to {most}.",
@@ -203,6 +228,6 @@ sentences! {
         TransferringOne => "Transferring the change history: 1 change...",
         Transferring(changes: usize) => "Transferring the change history: {changes} changes...",
         CreatingSession(session: String) => "Creating the session {session}...",
-        Prefilling => "Prefilling its input with the open tasks...",
+        Prefilling => "Prefilling its input with the open to-dos...",
     }
 }

@@ -104,14 +104,17 @@ sentences! {
 }
 
 sentences! {
-    /// Why it is asked, as it follows "Asked because".
+    /// Why it is asked, as it follows "Reason:".
     pub enum PermissionReason {
         Command(reason: CommandReason) => "{reason}",
         RuleDenies(rule: String) => "your rule denies it: {rule}",
         RuleAsks(rule: String) => "your rule asks: {rule}",
         RuleAllows(rule: String) => "your rule allows it: {rule}",
+        CarefulCommands => "autonomy is careful, so every command asks",
+        CarefulEdits => "autonomy is careful, so edits need approval",
+        HeldBySandbox => "autonomy is trusting, and the sandbox and undo cover it",
         OnlyProposed => "the answer only proposes it",
-        ChecksNeedApproval => "it can change files (`apply.commands`)",
+        ChecksNeedApproval => "it can change files (`apply.commands = \"ask\"`)",
         EditsNeedApproval => "edits need approval. Set `apply.files = \"auto\"` to apply them automatically",
         NewHost(host: String) => "{host} is a new host",
         NewHostNear(host: String, place: String) => "{host} is a new host, and is in {place}",
@@ -120,19 +123,21 @@ sentences! {
             "it calls the MCP server {server}, and effects outside the folder cannot be undone",
         Destructive(server: String) =>
             "the MCP server {server} says that it may destroy something, and effects outside the folder cannot be undone",
-        LeavesSandbox(reason: String) => "it would run outside the sandbox. The model's reason: {reason}",
-        Deletes => "a file would be deleted",
-        DeletesUnread => "a file would be deleted that the model has not read",
-        DeletesOrEmpties => "a file would be deleted or emptied",
-        ReplacesUnread => "a file would be replaced that the model has not read",
+        LeavesSandbox(reason: String) => "it would run outside the sandbox. The model says: {reason}",
+        Deletes => "it would delete a file",
+        DeletesUnread => "it would delete a file that the model has not read",
+        DeletesOrEmpties => "it would delete or empty a file",
+        ReplacesUnread => "it would replace a file that the model has not read",
         CutOff => "it comes from a reply that was cut off",
         Unsaved(path: String) => "{path} has unsaved changes in your editor",
         DropsMost(path: String, lost: u32, lines: u32) => "it would drop {lost} of the {lines} lines of {path}",
-        Unasked => "the request asks for no change to files",
+        Unasked => "the request does not ask for file changes",
         WrittenAsText => "the model wrote it as text, and the request does not clearly ask for it",
         Repaired => "it comes from a damaged answer that had to be repaired",
         UnknownModel(model: String) =>
             "{model} is not in the catalog, so its edits need approval. Set `apply.files = \"auto\"`, or describe the model in models.toml",
+        BackgroundWrites =>
+            "it can change files for as long as it runs in the background, and undo covers them only when it ends",
         StoppedWriting => "it was stopped when it tried to write",
         Unprotected(problem: String) => "{problem}",
         Secret => "it usually holds keys or passwords",
@@ -148,6 +153,9 @@ sentences! {
         Packages => "package managers and build tools run what it says",
         Shell => "shells run what it says when they start",
         Program => "other programs start it",
+        HookAsks(command: String, reason: String) => "the hook `{command}` asks for your approval: {reason}",
+        HookFailed(command: String, reason: String) => "the hook `{command}` failed: {reason}",
+        HookChanged(command: String) => "the project's hook `{command}` changed the arguments of this call",
     }
 }
 
@@ -178,6 +186,9 @@ sentences! {
         Denied => "The user does not allow this. Do not try it again; choose another way or ask.",
         Unread(path: String) =>
             "{path} was not replaced: it exists, and you have not read it. Read it first, or edit it.",
+        HookBlocked(reason: String) => "Blocked by a hook: {reason}",
+        HookFailed(command: String, reason: String) =>
+            "Not run: the hook `{command}`, which checks this call, failed ({reason}). This run cannot ask the user. Do not try it again.",
         NeedsPerson => "It would run outside the sandbox, which only a person can allow.",
         ThroughLink(path: String, real: String) =>
             "{path} leads to {real} through a link. Name that file by its own path.",
@@ -188,12 +199,9 @@ sentences! {
 pub fn forbidding_rule(result: &str) -> Option<&str> {
     let sentence = Refusal::Forbidden("\0".into()).to_string();
     let (before, after) = sentence.split_once('\0')?;
-    let rest = result.strip_prefix(before).or_else(|| result.strip_prefix(FORBIDDEN_BEFORE))?;
+    let rest = result.strip_prefix(before).or_else(|| result.strip_prefix(LINES.forbidden_before))?;
     Some(rest.rsplit_once(after).map_or(rest, |(rule, _)| rule))
 }
-
-/// How the sentence began in 0.1, whose logs have it.
-const FORBIDDEN_BEFORE: &str = "The user has forbidden this once and for all (";
 
 /// The lines around the question. The browser has them as `web/src/lib/permission.json`, which a test writes.
 #[derive(Debug, Serialize)]
@@ -214,26 +222,36 @@ pub struct PermissionLines {
     pub adds_rule: &'static str,
     pub add_rule: &'static str,
     pub back: &'static str,
-    /// What the model reads of a denied call, so that the browser can show it in other words.
+    /// Below the question whether a folder is trusted, because the call that asks for a file may stand above it.
+    pub unread: &'static str,
+    /// What the model reads of a call that was refused, so that the browser can show it in other words.
     pub denied: &'static str,
+    pub forbidden: &'static str,
+    /// How that sentence began in 0.1, whose logs have it.
+    pub forbidden_before: &'static str,
+    pub plan_mode: &'static str,
 }
 
 /// Each has at most one value in it, which stands between braces.
 pub const LINES: PermissionLines = PermissionLines {
-    because: "Asked because {reason}.",
-    workspace: "It would run in {cwd} and may write only there (sandbox: workspace, no network)",
-    read_only: "It would run in {cwd} and may write nothing (sandbox: read-only, no network)",
+    because: "Reason: {reason}.",
+    workspace: "It would run in {cwd} and may write only there (sandbox: workspace, allowed hosts only)",
+    read_only: "It would run in {cwd} and may write nothing (sandbox: read-only, allowed hosts only)",
     off: "It would run in {cwd} without a sandbox",
     terminal: ", with a terminal that has no input",
-    edited_from: "You have edited it. The model had asked for: {command}",
-    longer_limit: "The model asks for {seconds} s, more than the default.",
+    edited_from: "You edited the command. The model asked for: {command}",
+    longer_limit: "The model asks for a time limit of {seconds} s, more than the default.",
     checked_again: "Edited commands are checked again before they run.",
     edit: "Edit before running",
     rule_of_always: "`always` would add this rule: {rule}",
     adds_rule: "This adds a rule: {rule}",
     add_rule: "Add this rule",
     back: "Go back",
+    unread: "Trimtab reads no files there until you answer.",
     denied: "The user does not allow this. Do not try it again; choose another way or ask.",
+    forbidden: "Blocked by the user's rule ({rule}). Do not try it again.",
+    forbidden_before: "The user has forbidden this once and for all (",
+    plan_mode: "This is plan mode: nothing is changed or run. Say what you would do.",
 };
 
 fn filled(line: &str, value: &impl Display) -> String {
@@ -287,10 +305,10 @@ pub fn sign_of_sandbox(sign: &str) -> String {
 pub fn parts_by_shell(checkpoint: &impl Display, hunks: u32) -> [String; 2] {
     [
         format!(
-            "It has {}; `trimtab diff {checkpoint}` shows them with their numbers.",
+            "The change has {}. `trimtab diff {checkpoint}` shows them with numbers.",
             crate::format::plural(hunks, "hunk")
         ),
-        format!("Only some of them: trimtab answer {checkpoint} allow --only PATH:HUNK"),
+        format!("To allow only some of them: `trimtab answer {checkpoint} allow --only PATH:HUNK`"),
     ]
 }
 
@@ -308,13 +326,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_browser_recognizes_a_denied_call() {
+    fn the_browser_recognizes_a_refused_call() {
         assert_eq!(LINES.denied, Refusal::Denied.to_string());
+        assert_eq!(LINES.forbidden, Refusal::Forbidden("{rule}".into()).to_string());
+        assert_eq!(LINES.plan_mode, Refusal::PlanMode.to_string());
     }
 
     #[test]
     fn a_line_has_its_value_unchanged() {
-        assert_eq!(because("`{reason}` is new."), "Asked because `{reason}` is new.");
+        assert_eq!(because("`{reason}` is new."), "Reason: `{reason}` is new.");
         assert_eq!(
             place("/p", Sandbox::Off, true),
             "It would run in /p without a sandbox, with a terminal that has no input."

@@ -20,6 +20,8 @@ sentences! {
         Instructions(state: InstructionsState) => "{state}. Use it?",
         // Commands.
         TriedToWrite(command: String) => "This command tried to write. Allow it to write in the folder? {command}",
+        NeedsHosts(hosts: String, command: String) =>
+            "This command failed after Trimtab blocked its network access. Retry with access to {hosts}? {command}",
         FailedInSandbox(command: String) =>
             "This command failed, possibly because of the sandbox: {command}",
         Overtime(seconds: u64, command: String) =>
@@ -64,7 +66,7 @@ sentences! {
             "📋 Execution Plan: \"{task}\"\nFound {count} sub-tasks. Choose execution strategy:",
         SubtaskFailed(id: String, name: String, reason: String) => "Sub-task {id} failed: {name}. {reason}",
         MergeConflict(path: String, name: String) =>
-            "{path} was changed in two ways at the same place. Keep which one? The second is from {name}.",
+            "{path} has conflicting changes. Which version do you want to keep? B is from {name}.",
         MergeBlocked(reason: String) => "The changes of the sub-tasks are not merged yet. {reason}",
     }
 }
@@ -89,6 +91,8 @@ sentences! {
     pub enum InstructionsState {
         Changed(files: String) => "{files} changed since you accepted it as instructions",
         New(files: String) => "You have not accepted {files} as instructions yet",
+        ChangedSkill(file: String) => "The skill {file} changed since you accepted it",
+        NewSkill(file: String) => "You have not accepted the skill {file} yet",
     }
 }
 
@@ -122,8 +126,13 @@ sentences! {
         // Commands.
         AllowWrites => "Allow writes",
         RunUnsandboxed => "Run unsandboxed",
+        AllowHostsOnce => "Allow once",
+        AlwaysAllowHosts => "Always allow",
+        DenyHosts => "Deny",
+        NeverAllowHosts => "Never allow",
         MoreTime(seconds: u64) => "Give it another {seconds} s",
         AnyTime => "Let it run without a limit",
+        ToBackground => "Continue in the background",
         StopCommand => "Stop the command",
         WithoutCommand => "Continue without it",
         RunAgain => "Run it again",
@@ -143,7 +152,7 @@ sentences! {
         ContinueReply => "✓ Continue",
         ApplyRecovered => "Apply the recovered changes, one by one",
         Handoff =>
-            "Continue in a new session with a summary, the open tasks, and the change history (faster answers, a fresh start)",
+            "Continue in a new session with a summary, the open to-dos, and the change history (faster answers, a fresh start)",
         Extend => "Continue here with the complete conversation (answers may become slower)",
         CarryOn => "Continue here unchanged",
         // The flow.
@@ -187,7 +196,7 @@ sentences! {
         StopAll => "Stop all",
         KeepTask(name: String) => "Keep {name}",
         KeepMine => "Keep what is in the folder",
-        EditMerge => "Edit: give the text of the file",
+        EditMerge => "Edit the text of the file",
         ModelMerge => "Let the model merge them",
         MergeAgain => "Merge again",
         MergeWithout(files: NamedFiles) => "Merge without {files}",

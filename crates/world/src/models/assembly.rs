@@ -152,7 +152,7 @@ impl Assembly {
     /// The reply, if the provider said that it was all; otherwise it was cut.
     pub fn finish(self) -> Result<Reply, Fault> {
         if !self.ended {
-            let problem = Problem::new(ProblemKind::Truncated, "The provider's reply broke off before its end.");
+            let problem = Problem::new(ProblemKind::Truncated, "The provider's reply ended before it was complete.");
             return Err(Fault { problem, retry: Retry::Later { after_ms: None } });
         }
         let mut parts: Vec<Part> =

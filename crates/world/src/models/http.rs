@@ -525,7 +525,7 @@ pub(super) fn unreadable(error: &dyn std::fmt::Display, data: &str) -> Fault {
 
 /// The stream ended in good order, but not its last event.
 pub(super) fn cut() -> Fault {
-    let message = "The provider's reply broke off before its end.";
+    let message = "The provider's reply ended before it was complete.";
     fault(ProblemKind::Truncated, message, Retry::Later { after_ms: None })
 }
 

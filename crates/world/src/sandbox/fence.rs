@@ -54,11 +54,13 @@ use self::linux as system;
 #[cfg(target_os = "linux")]
 pub(super) use self::linux::{MountWatch, is_shared_device};
 #[cfg(target_os = "linux")]
-pub(super) use self::namespaces::{NamespaceError, found};
+pub(super) use self::namespaces::{NamespaceError, found, hold_networks, session_network};
 #[cfg(not(target_os = "linux"))]
 use self::other as system;
 #[cfg(not(target_os = "linux"))]
-pub(super) use self::other::{NoMountWatch as MountWatch, NoNamespaces as NamespaceError, found, is_shared_device};
+pub(super) use self::other::{
+    NoMountWatch as MountWatch, NoNamespaces as NamespaceError, found, hold_networks, is_shared_device, session_network,
+};
 use super::wire::{FenceReport, FolderMarks, RunOrder};
 
 /// Waits for what the supervisor makes of the folder; nothing if it is gone.
@@ -203,7 +205,8 @@ pub(super) fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let mut command = match command(&order, variables) {
+    let proxied = order.network.iter().filter(|_| fences.session_network).flat_map(|network| &network.variables);
+    let mut command = match command(&order, variables, proxied) {
         Ok(command) => command,
         Err(why) => {
             say(&FenceReport::Failed(why));
@@ -239,8 +242,13 @@ fn next<T: DeserializeOwned>(told: &mut impl BufRead) -> Option<T> {
     serde_json::from_slice(&line).ok()
 }
 
-/// The command, ready to be started. `variables` keep git from running what a repository names.
-fn command(order: &RunOrder, variables: Vec<(String, String)>) -> Result<Command, String> {
+/// The command, ready to be started. `variables` keep git from running what a repository names, and `proxied` ones lead
+/// programs to the proxy.
+fn command<'o>(
+    order: &RunOrder,
+    variables: Vec<(String, String)>,
+    proxied: impl Iterator<Item = &'o (String, String)>,
+) -> Result<Command, String> {
     std::env::set_current_dir(&order.cwd)
         .map_err(|error| format!("The command cannot run in {}: {error}.", order.cwd.display()))?;
     let output = std::io::stderr().as_fd().try_clone_to_owned();
@@ -261,6 +269,7 @@ fn command(order: &RunOrder, variables: Vec<(String, String)>) -> Result<Command
     if order.terminal {
         command.env("TERM", "xterm-256color");
     }
+    command.envs(proxied.map(|(name, value)| (name, value)));
     if order.git.plain {
         for name in git::REMOVED {
             command.env_remove(name);

@@ -15,6 +15,8 @@
 //! * The **fence** (`fence.rs`) puts the fences around itself and becomes the command, or, where it is the first
 //!   process of a namespace, its parent. So the supervisor stands outside of them, and the command cannot touch it.
 //!
+//! The commands of a session share a network, which another process holds (`networks.rs`).
+//!
 //! Both may be started before there is a command for them (`ready.rs`). MCP servers have a supervisor of their own
 //! kind (`server.rs`) and no fence: the user approves their command lines.
 //!
@@ -28,6 +30,9 @@ mod fence;
 mod group;
 mod inherited_fds;
 mod listings;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there are no network namespaces"))]
+mod networks;
+mod ports;
 mod proof;
 mod protect;
 mod ready;
@@ -45,9 +50,11 @@ use trimtab_vocab::Sandbox;
 pub use collect::Collected;
 pub use group::group;
 pub use listings::ListingCache;
+pub use networks::{NetworkHolder, SessionNetwork};
+pub use ports::{listening_ports, own_listening_ports};
 pub use proof::{Proof, prove};
 pub use ready::ReadySupervisor;
-pub use run::{CommandLimits, CommandOutcome, CommandReport, SandboxSetup, probe, run};
+pub use run::{CommandLimits, CommandNetwork, CommandOutcome, CommandReport, SandboxSetup, probe, run};
 pub use wire::{Fence, Fences};
 
 /// The first argument that makes the program a supervisor instead of itself.
@@ -57,10 +64,10 @@ pub const SUPERVISE: &str = "__supervise";
 pub fn how(sandbox: Sandbox) -> &'static str {
     match sandbox {
         Sandbox::Workspace => {
-            "It can write in the folder, except for control files such as git hooks and settings, and in a private temporary folder. It cannot reach the network, secrets, or the sockets of other programs."
+            "It can write in the folder, except for control files such as git hooks and settings, and in a private temporary folder. It can reach only hosts that you allow. It cannot reach secrets or the sockets of other programs."
         }
         Sandbox::ReadOnly => {
-            "It can write only in a private temporary folder. It cannot reach the network, secrets, or the sockets of other programs."
+            "It can write only in a private temporary folder. It can reach only hosts that you allow. It cannot reach secrets or the sockets of other programs."
         }
         Sandbox::Off => "It can do everything that you can do.",
     }

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::networks::NetworkHolder;
 use super::run::supervisor_command;
 use super::supervise::remove;
 use super::wire::SupervisorReport;
@@ -36,6 +37,8 @@ pub(super) struct WaitingSupervisor {
     pid: u32,
     launcher: PathBuf,
     environment: Environment,
+    /// The process whose user namespace it has joined.
+    holder: Option<u32>,
 }
 
 impl ReadySupervisor {
@@ -44,22 +47,31 @@ impl ReadySupervisor {
         lock(&self.0).is_some()
     }
 
-    /// The one that waits. One that was started as another program, or with other variables, is ended instead.
-    pub(super) fn take(&self, launcher: &Path, environment: &[(OsString, OsString)]) -> Option<WaitingSupervisor> {
+    /// The one that waits. One that was started as another program, or with other variables, is ended instead, and so is
+    /// one that could not enter the network that is wanted.
+    pub(super) fn take(
+        &self,
+        launcher: &Path,
+        environment: &[(OsString, OsString)],
+        holder: Option<u32>,
+    ) -> Option<WaitingSupervisor> {
         let waiting = lock(&self.0).take();
-        waiting.filter(|waiting| waiting.launcher == launcher && waiting.environment == environment)
+        let fits = |waiting: &WaitingSupervisor| holder.is_none() || waiting.holder == holder;
+        waiting.filter(fits).filter(|waiting| waiting.launcher == launcher && waiting.environment == environment)
     }
 
     /// Starts one, if none waits. The caller does not wait for that; where it fails, the next command starts its own.
-    pub(super) fn prepare(&self, launcher: PathBuf, environment: Environment) {
+    pub(super) fn prepare(&self, launcher: PathBuf, environment: Environment, networks: Option<NetworkHolder>) {
         if self.is_waiting() {
             return;
         }
         let ready = Arc::downgrade(&self.0);
         let attend = move || {
-            let Ok(mut process) = supervisor_command(&launcher, &environment, true).spawn() else { return };
+            // The next command may want the network of its session, which takes two more processes than the first one has.
+            let holder = networks.and_then(|networks| networks.start(&launcher).ok());
+            let Ok(mut process) = supervisor_command(&launcher, &environment, true, holder).spawn() else { return };
             let pid = process.id();
-            let waiting = with_pipes(&mut process, launcher, environment);
+            let waiting = with_pipes(&mut process, launcher, environment, holder);
             // If no user of it is left, its pipe closes here, and it ends.
             if let Some(ready) = ready.upgrade() {
                 *lock(&ready) = waiting;
@@ -86,9 +98,14 @@ fn remove_temporary(report: ChildStdout) {
     }
 }
 
-fn with_pipes(process: &mut Child, launcher: PathBuf, environment: Environment) -> Option<WaitingSupervisor> {
+fn with_pipes(
+    process: &mut Child,
+    launcher: PathBuf,
+    environment: Environment,
+    holder: Option<u32>,
+) -> Option<WaitingSupervisor> {
     let (control, report, written) = (process.stdin.take()?, process.stdout.take()?, process.stderr.take()?);
-    Some(WaitingSupervisor { control, report, written, pid: process.id(), launcher, environment })
+    Some(WaitingSupervisor { control, report, written, pid: process.id(), launcher, environment, holder })
 }
 
 fn lock(ready: &Mutex<Option<WaitingSupervisor>>) -> MutexGuard<'_, Option<WaitingSupervisor>> {

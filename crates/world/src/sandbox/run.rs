@@ -5,23 +5,25 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
-use trimtab_vocab::{CommandPlan, CommandRun, Overtime, Sandbox};
+use trimtab_vocab::{CommandClass, CommandPlan, CommandRun, Overtime, Sandbox};
 
 use super::collect::Collected;
 use super::environment::{home, passed_on, tools};
 use super::listings::ListingCache;
+use super::networks::{NetworkHolder, SessionNetwork};
 use super::ready::ReadySupervisor;
 use super::scan::{ScanTarget, scan_again};
-use super::supervise::{EARLY, remove};
+use super::supervise::{EARLY, HOLDER, remove};
 use super::wire::{
-    CommandEnding, EmptiedHomes, FenceSetup, Fences, GitGuard, HostMessage, ResourceLimits, RunOrder, ScannedFolder,
-    SupervisorReport,
+    CommandEnding, EmptiedHomes, FenceSetup, Fences, GitGuard, HostMessage, OrderedNetwork, ResourceLimits, RunOrder,
+    ScannedFolder, SupervisorReport,
 };
 use super::{SUPERVISE, fence};
 
@@ -46,6 +48,18 @@ pub struct SandboxSetup {
     pub listings: ListingCache,
     /// The supervisor for the next command, if one is started ahead.
     pub ready: Option<ReadySupervisor>,
+    /// Who holds the networks of sessions, if they have any.
+    pub networks: Option<NetworkHolder>,
+    /// The network that the next command shares with others of its session.
+    pub network: Option<CommandNetwork>,
+}
+
+/// The network of a session, as one of its commands gets it.
+#[derive(Debug, Clone)]
+pub struct CommandNetwork {
+    pub network: Arc<SessionNetwork>,
+    /// Variables that lead programs to the proxy.
+    pub variables: Vec<(String, String)>,
 }
 
 /// The limits of one command. `None`: unlimited.
@@ -85,13 +99,16 @@ impl SandboxSetup {
             limits: CommandLimits::default(),
             listings: ListingCache::default(),
             ready: None,
+            networks: None,
+            network: None,
         }
     }
 
     /// Starts a supervisor for the next sandboxed command, if one is wanted and none waits. Does not block.
     pub fn prepare(&self) {
         if let Some(ready) = &self.ready {
-            ready.prepare(self.launcher.clone(), self.variables(Sandbox::Workspace));
+            let variables = self.variables(Sandbox::Workspace);
+            ready.prepare(self.launcher.clone(), variables, self.networks.clone());
         }
     }
 
@@ -125,8 +142,14 @@ impl SandboxSetup {
                 processes: self.limits.processes,
             },
             fence: FenceSetup::default(),
+            network: self.network.as_ref().filter(|_| run.automatic != Some(CommandClass::Read)).map(ordered),
         }
     }
+}
+
+fn ordered(network: &CommandNetwork) -> OrderedNetwork {
+    let (holder, number, inode) = network.network.place();
+    OrderedNetwork { holder, number, inode, variables: network.variables.clone() }
 }
 
 /// What became of a command.
@@ -171,6 +194,8 @@ impl CommandOutcome {
 /// The messages of a running command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandReport<'t> {
+    /// It runs as this process, perhaps in a network of its own.
+    Started { pid: u32, own_network: bool },
     /// It has written this.
     Output(&'t [u8]),
     /// Its time is up, and it still runs: the user decides.
@@ -246,6 +271,13 @@ pub(super) async fn carry_out(
     }
 }
 
+/// Says that the command runs.
+fn begun(pid: i32, fences: Fences, tell: &mut impl FnMut(CommandReport<'_>)) -> (Option<i32>, Option<Fences>) {
+    let own_network = fences.namespaces && fences.network.holds();
+    tell(CommandReport::Started { pid: pid.unsigned_abs(), own_network });
+    (Some(pid), Some(fences))
+}
+
 enum StartAttempt {
     Over(Box<CommandOutcome>),
     NoNamespaces(String),
@@ -314,7 +346,7 @@ async fn attempt(
                     Some(SupervisorReport::Temporary(folder)) => temp = Some(folder),
                     Some(SupervisorReport::Unfit) => break Err("The sandbox could not be prepared for this command.".into()),
                     Some(SupervisorReport::Taken) => taken = true,
-                    Some(SupervisorReport::Started { pid, fences }) => (started, outcome.fences) = (Some(pid), Some(fences)),
+                    Some(SupervisorReport::Started { pid, fences }) => (started, outcome.fences) = begun(pid, fences, tell),
                     Some(SupervisorReport::Overdue) => tell(CommandReport::Overdue),
                     Some(SupervisorReport::Rescan) => {
                         let found = scanned(order.folder.clone(), ScanTarget::Control, setup).await;
@@ -437,7 +469,8 @@ fn take_or_start_supervisor(
 ) -> Result<SupervisorProcess, String> {
     let failed = |error| format!("The supervisor {} cannot be started: {error}.", setup.launcher.display());
     let environment = setup.variables(order.sandbox);
-    if let Some(waiting) = ready.and_then(|ready| ready.take(&setup.launcher, &environment)) {
+    let holder = order.network.as_ref().map(|network| network.holder);
+    if let Some(waiting) = ready.and_then(|ready| ready.take(&setup.launcher, &environment, holder)) {
         return Ok(SupervisorProcess {
             process: None,
             control: ChildStdin::from_std(waiting.control).map_err(failed)?,
@@ -445,7 +478,7 @@ fn take_or_start_supervisor(
             written: ChildStderr::from_std(waiting.written).map_err(failed)?,
         });
     }
-    let command = supervisor_command(&setup.launcher, &environment, order.begins_early());
+    let command = supervisor_command(&setup.launcher, &environment, order.begins_early(), holder);
     let mut process = tokio::process::Command::from(command).spawn().map_err(failed)?;
     match (process.stdin.take(), process.stdout.take(), process.stderr.take()) {
         (Some(control), Some(report), Some(written)) => {
@@ -460,19 +493,27 @@ pub(super) fn supervisor_command(
     launcher: &Path,
     environment: &[(OsString, OsString)],
     begins_early: bool,
+    holder: Option<u32>,
 ) -> std::process::Command {
-    use std::os::unix::process::CommandExt as _;
-    #[expect(clippy::disallowed_methods, reason = "this is the place where commands are started")]
-    let mut command = std::process::Command::new(launcher);
+    let mut command = program(launcher);
     command
-        .arg0(NAME)
         .arg(SUPERVISE)
+        .args(holder.map(|holder| format!("{HOLDER}{holder}")))
         .args(begins_early.then_some(EARLY))
         .env_clear()
         .envs(environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    command
+}
+
+/// This program as one of its helpers.
+pub(super) fn program(launcher: &Path) -> std::process::Command {
+    use std::os::unix::process::CommandExt as _;
+    #[expect(clippy::disallowed_methods, reason = "this is the place where commands are started")]
+    let mut command = std::process::Command::new(launcher);
+    command.arg0(NAME);
     command
 }
 

@@ -21,13 +21,16 @@ use super::run::this_program;
 use super::terminal::{self, Terminal};
 use super::tree::{Reaped, Tree};
 use super::wire::{CommandEnding, FenceReport, HostMessage, RunOrder, ScannedFolder, SupervisorReport};
-use super::{fence, inherited_fds, proof, server};
+use super::{fence, inherited_fds, networks, proof, server};
 
 /// The second argument that makes the process a fence.
 const FENCE: &str = "fence";
 
 /// The argument of a supervisor that begins before it has its order.
 pub(super) const EARLY: &str = "early";
+
+/// What precedes the number of the process that holds the networks of sessions, in an argument of a supervisor.
+pub(super) const HOLDER: &str = "holder=";
 
 /// How long a supervisor waits for its order. A model seldom takes longer from one command to the next.
 const READY: Duration = Duration::from_secs(30);
@@ -55,6 +58,7 @@ pub fn main() -> ExitCode {
         Some(FENCE) => return fence::main(),
         Some(proof::BREAK) => return proof::break_out(),
         Some(proof::OUTLIVE) => return proof::outlive(),
+        _ if networks::is_wanted() => return networks::main(),
         _ if server::is_wanted() => return server::main(),
         _ => {}
     }
@@ -63,17 +67,19 @@ pub fn main() -> ExitCode {
     let _ = rustix::process::setsid();
     Tree::watch_over_orphans();
     let begins_early = std::env::args_os().skip(2).any(|argument| argument == EARLY);
+    let holder = std::env::args().skip(2).find_map(|argument| argument.strip_prefix(HOLDER)?.parse().ok());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    match runtime.ok().and_then(|runtime| runtime.block_on(supervise(begins_early))) {
+    match runtime.ok().and_then(|runtime| runtime.block_on(supervise(begins_early, holder))) {
         Some(()) => ExitCode::SUCCESS,
         None => ExitCode::FAILURE,
     }
 }
 
-async fn supervise(begins_early: bool) -> Option<()> {
+/// `holder`: the process that holds the networks of sessions, as far as it is known before the order.
+async fn supervise(begins_early: bool, holder: Option<u32>) -> Option<()> {
     let mut control = HostPipe::open()?;
     let mut temp = TempFolder(None);
-    let prepared = begins_early.then(|| Preparation::begin(&mut temp));
+    let prepared = begins_early.then(|| Preparation::begin(&mut temp, holder));
     let mut order = tokio::select! {
         // Mounts first: the kernel reports each change once.
         biased;
@@ -94,7 +100,7 @@ async fn supervise(begins_early: bool) -> Option<()> {
     }
     let (entered, fence) = prepared.map_or_else(|| (None, None), |prepared| (Some(prepared.entered), prepared.fence));
     if order.sandbox != Sandbox::Off && order.fence.no_namespaces.is_none() {
-        match entered.unwrap_or_else(fence::found) {
+        match entered.unwrap_or_else(|| fence::found(holder)) {
             Ok(()) => order.is_init = true,
             Err(NamespaceError::Unavailable(why)) => order.fence.no_namespaces = Some(why),
             Err(NamespaceError::Halfway(why)) => {
@@ -142,8 +148,8 @@ struct Preparation {
 }
 
 impl Preparation {
-    fn begin(temp: &mut TempFolder) -> Self {
-        let entered = fence::found();
+    fn begin(temp: &mut TempFolder, holder: Option<u32>) -> Self {
+        let entered = fence::found(holder);
         let mounts = MountWatch::open();
         let shares_devices = std::env::temp_dir().canonicalize().is_ok_and(|base| fence::is_shared_device(&base));
         let fence = entered.is_ok().then(|| start(false, Some(shares_devices)));

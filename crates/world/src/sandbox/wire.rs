@@ -49,6 +49,22 @@ pub(super) struct RunOrder {
     pub(super) limits: ResourceLimits,
     #[serde(flatten)]
     pub(super) fence: FenceSetup,
+    /// The network that it shares with other commands of its session.
+    #[serde(default)]
+    pub(super) network: Option<OrderedNetwork>,
+}
+
+/// The network of a session, as a fence finds it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct OrderedNetwork {
+    /// The process that holds it,
+    pub(super) holder: u32,
+    /// the number of the file there,
+    pub(super) number: i32,
+    /// and which file that is.
+    pub(super) inode: u64,
+    /// Variables that lead programs to the proxy.
+    pub(super) variables: Vec<(String, String)>,
 }
 
 /// What an automatic command sees of home folders.
@@ -232,6 +248,9 @@ pub struct Fences {
     pub namespaces: bool,
     /// Whether its system calls are filtered.
     pub filter: bool,
+    /// Whether it is in the network of its session.
+    #[serde(default)]
+    pub session_network: bool,
 }
 
 /// Whether a fence is up.
@@ -280,6 +299,7 @@ impl Fences {
             landlock: None,
             namespaces: false,
             filter: false,
+            session_network: false,
         }
     }
 

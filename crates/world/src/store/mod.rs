@@ -74,13 +74,13 @@ impl Lease {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
     pub id: SessionId,
-    /// Where it works.
+    /// The session's folder.
     pub folder: String,
     /// Its name; empty before the first request.
     pub title: String,
     /// When it was made.
     pub created: Time,
-    /// When something last happened.
+    /// When the session last changed.
     pub updated: Time,
     /// The session that was handed off to it or that it was forked from, whether or not it still exists.
     pub parent: Option<SessionId>,
@@ -205,13 +205,13 @@ pub struct RuleChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobRow {
     pub request: RequestId,
-    /// Where it belongs.
+    /// The session that it belongs to.
     pub session: SessionId,
-    /// Where it works.
+    /// The session's folder.
     pub folder: String,
     /// Its first words.
     pub text: String,
-    /// How it stands.
+    /// Whether it waits, runs, or has ended.
     pub state: JobState,
     /// When it came.
     pub created: Time,

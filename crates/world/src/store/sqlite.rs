@@ -29,7 +29,7 @@ use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 
 use self::blobs::unpack;
 use self::feed::Feed;
-use self::thread::DatabaseThread;
+use self::thread::{DatabaseThread, Synchronous, transact};
 use super::owner::Owner;
 use super::{AuditKey, Liveness, Result, Store, StoreError};
 use crate::clock::Clock;
@@ -72,7 +72,7 @@ impl SqliteStore {
         let audit_key = match AuditKey::find(folder).map_err(denied)? {
             Some(key) => Some(key),
             None => {
-                let written = transact(&mut connection, "FULL", audit::written)?;
+                let written = transact(&mut connection, Synchronous::Full, audit::written)?;
                 AuditKey::make(folder, written).map_err(denied)?
             }
         };
@@ -82,12 +82,12 @@ impl SqliteStore {
         Ok(Self { file, owner, serving, feed, clock, writer, reader: OnceLock::new(), audit_key })
     }
 
-    /// Runs a transaction that writes.
+    /// Runs a transaction that writes. When this returns, the disk has it.
     async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.writer.run(move |connection| transact(connection, "FULL", work)).await
+        self.writer.run_durably(work).await
     }
 
     /// Runs a transaction that writes, and does not wait for the disk: the next one that does takes it along, since
@@ -96,7 +96,7 @@ impl SqliteStore {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.writer.run(move |connection| transact(connection, "NORMAL", work)).await
+        self.writer.run(move |connection| transact(connection, Synchronous::Normal, work)).await
     }
 
     /// Runs a transaction that only reads.
@@ -130,19 +130,6 @@ fn denied(error: std::io::Error) -> StoreError {
         }
         _ => StoreError::Io(error.to_string()),
     }
-}
-
-/// Each transaction says itself whether it waits for the disk, so that none does as the one before it did.
-fn transact<T>(
-    connection: &mut Connection,
-    synchronous: &str,
-    work: impl FnOnce(&Transaction<'_>) -> Result<T>,
-) -> Result<T> {
-    connection.pragma_update(None, "synchronous", synchronous)?;
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let value = work(&transaction)?;
-    transaction.commit()?;
-    Ok(value)
 }
 
 /// Only the user may look into the folder: it holds conversations.

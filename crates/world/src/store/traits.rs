@@ -52,6 +52,8 @@ pub trait LeaseStore: Send + Sync {
     async fn release(&self, lease: &Lease) -> Result<()>;
     /// Asks for room among at most `limit` running requests. One that rests ([`Commit::resting`]) asks again.
     async fn admit(&self, lease: &Lease, request: &RequestId, limit: u32) -> Result<Admission>;
+    /// Whether a living process, this one or another, runs the session.
+    async fn is_run(&self, session: &SessionId) -> Result<bool>;
     /// Makes this process a server: what it receives and runs is marked as its own.
     fn serve(&self) {}
 }

@@ -562,4 +562,25 @@ mod tests {
             assert_eq!(fs::read(&source).expect("there"), vec![7; 100_000], "the original stays");
         }
     }
+
+    #[test]
+    fn a_copy_of_a_folder_shares_contents_exactly_where_the_file_system_can() {
+        // Most machines that run tests have no clones. A folder that has them can be named.
+        let place = std::env::var_os("TRIMTAB_CLONES_IN");
+        let folder = tempfile::tempdir_in(place.clone().unwrap_or_else(|| std::env::temp_dir().into()));
+        let folder = folder.expect("a folder");
+        let (original, copy) = (folder.path().join("a"), folder.path().join("w/s-w1"));
+        put(&original, "one", Some((&[1; 50_000], 0o644))).expect("written");
+        put(&original, "in/two", Some((&[2; 10_000], 0o755))).expect("written");
+        let can_clone = clone_file(&original.join("one"), &folder.path().join("probe")).is_ok();
+        assert!(can_clone || place.is_none(), "{place:?} has no clones");
+        let made = copy_folder(&original, &copy, BuildFolders::Clone).expect("copied");
+        let stats = set_whole(&copy, made).expect("marked");
+        assert_eq!((stats.bytes, stats.cloned_bytes), (60_000, if can_clone { 60_000 } else { 0 }));
+        // No name leads to a file of the user: a command may write in place.
+        let links = |path: &Path| path.symlink_metadata().expect("there").nlink();
+        assert_eq!((links(&original.join("one")), links(&copy.join("in/two"))), (1, 1));
+        fs::write(copy.join("one"), b"in place").expect("written");
+        assert_eq!(fs::read(original.join("one")).expect("there"), vec![1; 50_000]);
+    }
 }

@@ -9,7 +9,7 @@ use super::folder::Folder;
 /// Files of one folder at most.
 const MOST: usize = 200;
 /// Where a folder keeps its pills.
-const HERE: &str = ".trimtab/pills";
+pub const PILLS: &str = ".trimtab/pills";
 
 /// A file that is called `*.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,9 +37,10 @@ pub fn of_person(folder: &Path, cap: usize) -> Vec<PillFile> {
     })
 }
 
-/// The pills of a folder that the user trusts. A link that leads out of the folder is not followed.
-pub fn of_folder(folder: &Path, cap: usize) -> Vec<PillFile> {
-    let kept = folder.join(HERE);
+/// The pills of a folder that the user trusts, in `here` of it. A link that leads out of the folder, or to
+/// keys, is not followed.
+pub fn of_folder(folder: &Path, here: &str, cap: usize) -> Vec<PillFile> {
+    let kept = folder.join(here);
     let one = |reason: &str| {
         vec![PillFile { path: kept.clone(), stem: String::new(), text: Err(format!("It cannot be read: {reason}.")) }]
     };
@@ -52,16 +53,29 @@ pub fn of_folder(folder: &Path, cap: usize) -> Vec<PillFile> {
         return one("it is outside the folder");
     }
     read_all(&kept, |path| {
-        let name = path.file_name().map(|name| Path::new(HERE).join(name)).unwrap_or_default();
-        let (bytes, _) = folder.read(&name, cap)?.ok_or(io::ErrorKind::NotFound)?;
+        let name = path.strip_prefix(&kept).map(|name| Path::new(here).join(name)).map_err(io::Error::other)?;
+        let (bytes, _) = folder.read_without_keys(&name, cap)?.ok_or(io::ErrorKind::NotFound)?;
         Ok(bytes)
     })
 }
 
-fn read_all(folder: &Path, read: impl Fn(&Path) -> io::Result<Vec<u8>>) -> Vec<PillFile> {
-    let Ok(entries) = folder.read_dir() else { return Vec::new() };
+/// The files `*.md` of a folder, and of the folders in it, which other programs use to group commands.
+fn markdown_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = |folder: &Path| -> Vec<PathBuf> {
+        folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path()).take(MOST * 4).collect()
+    };
     let is_pill = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_pill).collect();
+    // A link to a folder is not followed: it may lead anywhere.
+    let is_group = |path: &PathBuf| path.symlink_metadata().is_ok_and(|data| data.is_dir()) && !is_pill(path);
+    let here = entries(folder);
+    let groups = here.iter().filter(|path| is_group(path)).take(MOST);
+    let below: Vec<PathBuf> =
+        groups.flat_map(|group| entries(group)).filter(|path| is_pill(path) && !path.is_dir()).collect();
+    here.into_iter().filter(is_pill).chain(below).collect()
+}
+
+fn read_all(folder: &Path, read: impl Fn(&Path) -> io::Result<Vec<u8>>) -> Vec<PillFile> {
+    let mut paths = markdown_in(folder);
     paths.sort();
     let left_out = paths.len().saturating_sub(MOST);
     paths.truncate(MOST);
@@ -101,7 +115,7 @@ mod tests {
     #[test]
     fn one_bad_file_does_not_keep_the_others_from_being_read() {
         let home = tempfile::tempdir().expect("folder");
-        let (folder, kept) = (home.path().join("project"), home.path().join("project").join(HERE));
+        let (folder, kept) = (home.path().join("project"), home.path().join("project").join(PILLS));
         std::fs::create_dir_all(&kept).expect("folders");
         std::fs::write(home.path().join("secret.md"), "secret").expect("writes");
         std::fs::write(folder.join("inside.md"), "inside").expect("writes");
@@ -114,7 +128,7 @@ mod tests {
         std::fs::create_dir(kept.join("f.md")).expect("a folder");
         rustix::fs::mknodat(rustix::fs::CWD, kept.join("g.md"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
             .expect("a pipe");
-        let files = told(&of_folder(&folder, CAP));
+        let files = told(&of_folder(&folder, PILLS, CAP));
         let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c", "d", "e", "f", "g"]);
         assert_eq!((files[0].1.as_str(), files[4].1.as_str()), ("a", "inside"));
@@ -132,9 +146,9 @@ mod tests {
         std::fs::create_dir_all(folder.join(".trimtab")).expect("folders");
         std::fs::create_dir_all(home.path().join("elsewhere")).expect("folders");
         std::fs::write(home.path().join("elsewhere/a.md"), "a").expect("writes");
-        symlink(home.path().join("elsewhere"), folder.join(HERE)).expect("links");
-        let files = told(&of_folder(&folder, CAP));
+        symlink(home.path().join("elsewhere"), folder.join(PILLS)).expect("links");
+        let files = told(&of_folder(&folder, PILLS, CAP));
         assert_eq!(files, [(String::new(), "! It cannot be read: it is outside the folder.".to_owned())]);
-        assert_eq!(of_folder(&home.path().join("nowhere"), CAP), []);
+        assert_eq!(of_folder(&home.path().join("nowhere"), PILLS, CAP), []);
     }
 }

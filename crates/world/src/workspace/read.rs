@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
-use trimtab_vocab::FileState;
+use trimtab_vocab::{FileState, sensitive_paths};
 
 use super::folder::{Astray, Folder};
 
@@ -21,23 +21,24 @@ impl Folder {
     /// The bytes of a regular file and its state, or nothing if there is no such file. A file of more
     /// than `cap` bytes is an error, and so is everything that is not a regular file.
     pub fn read(&self, path: impl AsRef<Path>, cap: usize) -> io::Result<Option<(Vec<u8>, FileState)>> {
-        let Some(fd) = self.open_to_read(path.as_ref())? else { return Ok(None) };
-        let stat = rustix::fs::fstat(&fd)?;
-        must_be_regular(&stat)?;
-        let too_large = || {
-            io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than the {cap} bytes that may be read"))
-        };
-        if u64::try_from(stat.st_size).is_ok_and(|size| size > cap as u64) {
-            return Err(too_large());
+        self.open_to_read(path.as_ref())?.map(|fd| contents(fd, cap)).transpose()
+    }
+
+    /// The same for a file that is sent without a question: one that holds keys or passwords, by the name that it has
+    /// when all links are followed, is an error. Every file of a project that becomes part of a prompt by itself is read
+    /// by this.
+    pub fn read_without_keys(&self, path: impl AsRef<Path>, cap: usize) -> io::Result<Option<(Vec<u8>, FileState)>> {
+        let inside = self.place_of(path)?;
+        if sensitive_paths::holds_keys(&inside.to_string_lossy()) {
+            let what = "its name says that it holds keys or passwords";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
         }
-        let mut bytes = Vec::new();
-        // One more than the cap: the size was true a moment ago, and files of /proc say 0.
-        File::from(fd).take(cap as u64 + 1).read_to_end(&mut bytes)?;
-        if bytes.len() > cap {
-            return Err(too_large());
+        match self.open_without_links(&inside) {
+            Ok(fd) => contents(fd, cap).map(Some),
+            Err(Errno::NOENT) => Ok(None),
+            Err(Errno::NXIO) => Err(not_regular()),
+            Err(errno) => Err(errno.into()),
         }
-        let hash = blake3::hash(&bytes).to_hex().to_string();
-        Ok(Some((bytes, FileState { hash, mode: permissions(&stat) })))
     }
 
     /// The state of a regular file of any size; none if there is no such file.
@@ -104,6 +105,25 @@ impl Folder {
             Err(errno) => Err(errno.into()),
         }
     }
+}
+
+/// The bytes of an opened file, if it is a regular one.
+fn contents(fd: OwnedFd, cap: usize) -> io::Result<(Vec<u8>, FileState)> {
+    let stat = rustix::fs::fstat(&fd)?;
+    must_be_regular(&stat)?;
+    let too_large =
+        || io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than the {cap} bytes that may be read"));
+    if u64::try_from(stat.st_size).is_ok_and(|size| size > cap as u64) {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    // One more than the cap: the size was true a moment ago, and files of /proc say 0.
+    File::from(fd).take(cap as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > cap {
+        return Err(too_large());
+    }
+    let hash = blake3::hash(&bytes).to_hex().to_string();
+    Ok((bytes, FileState { hash, mode: permissions(&stat) }))
 }
 
 fn not_regular() -> io::Error {

@@ -68,16 +68,16 @@ async fn of_a_giant_file_only_the_part_that_is_shown_is_kept() {
     drop(file);
     let seen = scene.read("giant", Some(299_999), Some(2)).await;
     assert_eq!((seen.status, seen.files.len()), (Partial, 0));
-    assert!(seen.text.starts_with(&format!("299999\t{line}300000\t{line}[Lines 299999 to 300000 of a file of 50 MB.")));
+    assert!(seen.text.starts_with(&format!("299999\t{line}300000\t{line}[Lines 299999 to 300000 of a file of 48 MB.")));
     let seen = scene.read("giant", Some(300_001), None).await;
     assert_eq!(seen.status, Partial);
     assert!(seen.text.starts_with(&format!("300001\t{}… [cut]\n300002\tlast\n", "z".repeat(2_000))));
-    assert!(seen.text.ends_with("[Lines 300001 to 300002 of a file of 50 MB: the end.]"), "{}", seen.text);
+    assert!(seen.text.ends_with("[Lines 300001 to 300002 of a file of 48 MB: the end.]"), "{}", seen.text);
     let seen = scene.read("giant", Some(300_003), None).await;
     assert_eq!(seen.status, Error);
     assert!(seen.text.contains("has 300002 lines"), "{}", seen.text);
     let seen = scene.read("giant", None, None).await;
-    assert!(seen.text.contains("of a file of 50 MB. Read on with offset "), "{}", seen.text);
+    assert!(seen.text.contains("of a file of 48 MB. Read on with offset "), "{}", seen.text);
 }
 
 #[tokio::test]
@@ -148,5 +148,5 @@ async fn a_picture_is_shown_as_one() {
     scene.write("large.png", [png.as_slice(), &vec![0; 6_000_000]].concat());
     let seen = scene.read("large.png", None, None).await;
     assert_eq!((seen.status, seen.images.len(), seen.files.len()), (Error, 0, 0));
-    assert!(seen.text.contains("6.0 MB"), "{}", seen.text);
+    assert!(seen.text.contains("5.7 MB"), "{}", seen.text);
 }

@@ -65,11 +65,13 @@ impl Scene {
             archive: true,
             plain_git: self.plain_git,
             git_folders: Vec::new(),
+            background: false,
             terminal: self.terminal,
             sandbox,
             automatic: self.automatic,
             writes_repository: false,
             folder,
+            hosts: Vec::new(),
         };
         CommandPlan::unfenced(Approved::witness(run, Approval::Answer), PersonDecision::witness())
     }

@@ -52,4 +52,8 @@ export const flowEvents = {
   'rule.removed': ignored,
   'mcp.listed': ignored,
   'mcp.called': ignored,
+  'skill.listed': ignored,
+  'skill.loaded': ignored,
+  'hook.started': ignored,
+  'hook.finished': ignored,
 } satisfies Partial<Handlers>;

@@ -111,6 +111,7 @@ export const modelEvents = {
     const text = `📂 Loaded ${plural(files.length, 'file')}`;
     draft.add(event.request, { is: 'context', text, detail: files.map((file) => file.path).join(', ') });
   },
+  'context.nested': ignored,
   'context.compressing': ignored,
   'context.compressed'(draft, event) {
     const text = `Compressed earlier turns: ${count(event.before)} → ${tokens(event.after)}`;

@@ -33,6 +33,8 @@ function received(draft: Draft, event: Received) {
   });
   Object.assign(view, { todos: [], series: null, plan: null, full: null });
   if (event.settings?.model) view.model = event.settings.model;
+  const { autonomy: settings, autonomyLimit: limit } = event.settings ?? {};
+  view.autonomy = { chosen: view.autonomy.chosen, settings: settings ?? undefined, limit: limit ?? undefined };
   view.budgetUsd = event.settings?.budgetUsd ?? 0;
 }
 
@@ -45,6 +47,9 @@ export const sessionEvents = {
   'session.opened'({ view }, event) {
     view.folder = event.folder;
     view.parent = event.parentSessionId;
+  },
+  'session.autonomy'({ view }, event) {
+    view.autonomy = { ...view.autonomy, chosen: event.level };
   },
   'session.titled'({ view }, event) {
     view.title = event.title;
@@ -66,7 +71,10 @@ export const sessionEvents = {
   'session.refused'(draft, event) {
     draft.add(draft.view.turns.at(-1)?.id, { is: 'banner', level: 'warning', text: event.reason });
   },
-  'session.forked': ignored,
+  'session.forked'({ view }) {
+    // The processes stay with the session that the fork was made of.
+    view.background = [];
+  },
   'session.worker'({ view }, event) {
     view.worksOn = { parent: event.parent, subtask: event.subtask };
   },

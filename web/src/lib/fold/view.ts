@@ -1,6 +1,7 @@
 // A session as the page shows it.
 
 import type { MadeImage } from '../gallery';
+import type { Autonomy } from '../options';
 import type { Answer, Ask, ChangedFile, Choice, Conflict, DoneFacts, ExecutionOrder, ImageRef, PlanStep, Problem, Series, Status, SubtaskStatus, Todo, Usage } from '../wire';
 
 export interface Checkpoint extends Ask {
@@ -21,6 +22,8 @@ export interface Run {
   timedOut?: boolean;
   durationMs?: number;
   finished: boolean;
+  /** It continues in the background under this ID, so it has no exit code. */
+  background?: string;
   ref?: string;
 }
 export type Item =
@@ -148,6 +151,8 @@ export interface View {
   plan: { version: number; steps: PlanStep[]; status: Record<string, string>; started: boolean } | null;
   todos: Todo[];
   series: Series | null;
+  /** Commands that continue in the background. */
+  background: BackgroundCommand[];
   changes: ChangeSet[];
   position: number;
   refusal: { reason: string; conflicts: Conflict[] } | null;
@@ -155,6 +160,8 @@ export interface View {
   /** How much of it the changes so far account for. */
   billedUsd: number;
   model: string;
+  /** The level that was chosen in it, the one of the settings, and the most that its folder allows. */
+  autonomy: { chosen?: Autonomy; settings?: Autonomy; limit?: Autonomy };
   budgetUsd: number;
   context: { tokens: number; window: number } | null;
   /** Tokens in a second, of the last reply that tells. */
@@ -166,6 +173,16 @@ export interface View {
   aside: Record<string, string>;
   /** Pictures that were made, in the order of their places. */
   gallery: MadeImage[];
+}
+
+/** A command that continues in the background. */
+export interface BackgroundCommand {
+  id: string;
+  call: string;
+  command: string;
+  name?: string;
+  stopping?: boolean;
+  ports: { port: number; reachable: boolean }[];
 }
 
 export function empty(id: string): View {
@@ -181,12 +198,14 @@ export function empty(id: string): View {
     plan: null,
     todos: [],
     series: null,
+    background: [],
     changes: [],
     position: -1,
     refusal: null,
     usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0, estimated: false },
     billedUsd: 0,
     model: '',
+    autonomy: {},
     budgetUsd: 0,
     context: null,
     full: null,

@@ -1,7 +1,7 @@
 // What is done: tools, commands and changes of files.
 
 import { fields } from '../tools';
-import type { Event, Given } from '../wire';
+import type { ChangedFile, Event, Given } from '../wire';
 import type { Draft, Handlers } from './draft';
 import { ignored } from './draft';
 import type { Item, Run } from './view';
@@ -20,6 +20,12 @@ function tool(draft: Draft, event: { request?: string; call?: string }, to: (ite
   return draft.change(event.request, 'tool', (item) => item.call === event.call, to);
 }
 
+/** A file that was changed twice in one set. */
+function joined(before: ChangedFile | undefined, file: ChangedFile): ChangedFile {
+  if (!before) return file;
+  return { ...file, isNew: before.isNew, added: before.added + file.added, removed: before.removed + file.removed };
+}
+
 function applied(draft: Draft, event: Extract<Event, { type: 'change.applied' | 'change.inherited' }>) {
   const { view } = draft;
   const { changeSet, files, position, by, request } = event;
@@ -29,9 +35,12 @@ function applied(draft: Draft, event: Extract<Event, { type: 'change.applied' | 
   const spent = request === undefined ? 0 : view.usage.costUsd - view.billedUsd;
   if (request !== undefined) view.billedUsd = view.usage.costUsd;
   const costUsd = ('costUsd' in event ? event.costUsd : undefined) ?? (((begun?.costUsd ?? 0) + spent) || undefined);
-  const all = begun ? [...begun.files, ...files] : files;
+  // A hook may change a file again that its call has changed.
+  const others = begun?.files.filter((one) => !files.some((file) => file.path === one.path)) ?? [];
+  const again = files.map((file) => joined(begun?.files.find((one) => one.path === file.path), file));
+  const all = [...others, ...again];
   const time = begun?.time ?? event.time;
-  const set = { changeSet, files: all, position, command: by?.command, request, time, costUsd, undone: false };
+  const set = { changeSet, files: all, position, command: begun ? begun.command : by?.command, request, time, costUsd, undone: false };
   view.changes = [...earlier, set];
   view.position = position;
   view.refusal = null;
@@ -47,6 +56,16 @@ function moved(draft: Draft, event: Extract<Event, { type: 'change.reverted' | '
   view.refusal = null;
   const mark = () => draft.change(of?.request, 'change', (item) => item.changeSet === event.changeSet && item.undone !== undone, (item) => ({ ...item, undone }));
   while (mark());
+}
+
+/** How a background command ended. */
+function endOf(why: string, exitCode?: number | null, signal?: string | null): string {
+  if (why === 'model') return 'was stopped by the model';
+  if (why === 'user') return 'was stopped';
+  if (why === 'session') return 'ended with the session';
+  if (why === 'killed') return 'ended when Trimtab was interrupted. It was not started again';
+  if (typeof exitCode === 'number') return `exited with code ${exitCode}`;
+  return signal ? `was ended by ${signal}` : 'ended';
 }
 
 export const workEvents = {
@@ -67,6 +86,20 @@ export const workEvents = {
     const [call, input] = [event.call ?? '', { command: event.command }];
     if (!known) draft.addTool(event.request, { is: 'tool', call, name: 'run_command', input, run });
   },
+  'command.background'(draft, event) {
+    const { id, call, command, name } = event;
+    draft.view.background = [...draft.view.background, { id, call, command, name, ports: [] }];
+    tool(draft, event, (item) => (item.run ? { ...item, run: { ...item.run, finished: true, background: id } } : item));
+    draft.add(event.request, { is: 'context', text: `Running in the background as ${id}: ${command}` });
+  },
+  'command.ready': ignored,
+  'command.port'(draft, event) {
+    const { id, port, reachable } = event;
+    draft.view.background = draft.view.background.map((one) => (one.id === id ? { ...one, ports: [...one.ports, { port, reachable }] } : one));
+  },
+  'command.stopping'(draft, event) {
+    draft.view.background = draft.view.background.map((one) => (one.id === event.id ? { ...one, stopping: true } : one));
+  },
   'command.output'(draft, event) {
     draft.change(
       event.request,
@@ -79,6 +112,12 @@ export const workEvents = {
     );
   },
   'command.finished'(draft, event) {
+    const ended = event.background;
+    if (ended) {
+      draft.view.background = draft.view.background.filter((one) => one.id !== ended.id);
+      draft.add(event.request, { is: 'context', text: `${ended.id} ${endOf(ended.why, event.exitCode, event.signal)}: ${event.command}` });
+      return;
+    }
     draft.change(
       event.request,
       'tool',

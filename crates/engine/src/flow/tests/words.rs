@@ -82,7 +82,7 @@ fn who_is_content_and_was_heard_with_the_results_of_tools_is_not_heard_again() {
 #[test]
 fn who_starts_over_is_told_again_what_went_with_the_first_attempt() {
     let copilot = Copilot { approval_mode: ApprovalMode::AfterStep, ..Copilot::default() };
-    let untrusted = RunSettings { attended: true, trusted: false, ..settings(copilot) };
+    let untrusted = RunSettings { attended: true, trust: trimtab_vocab::FolderTrust::default(), ..settings(copilot) };
     let mut talk = Talk::begin(route(RouteDecision::Direct, 0, None), untrusted);
     talk.uses("run_command", json!({"command": "make"}));
     talk.answer("trust", None);

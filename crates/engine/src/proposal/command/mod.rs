@@ -10,6 +10,7 @@
 mod defaults;
 mod deletes;
 mod flags;
+mod held;
 mod open;
 mod own;
 mod paths;
@@ -24,6 +25,7 @@ mod wrap;
 
 pub use defaults::{default_allow, usual_allow};
 pub use deletes::deletes;
+pub use held::unheld;
 pub use trimtab_vocab::visible::spelled as visible;
 
 use trimtab_vocab::wording::CommandReason;

@@ -252,13 +252,17 @@ pub(super) fn ourselves(name: &str, words: &[Word]) -> Option<CommandRefusal> {
     let rest: Vec<&str> = words[1..].iter().map(|word| word.text.as_str()).collect();
     let answers = rest.contains(&"answer");
     let deletes = rest.contains(&"sessions") && rest.contains(&"delete");
-    let approves = rest.iter().any(|word| word.starts_with("--approve") || *word == "--trust");
+    let only_explains = rest.first() == Some(&"check-command");
+    let raises = |word: &&str| word.starts_with("--autonomy") && !only_explains;
+    let approves = rest.iter().any(|word| word.starts_with("--approve") || *word == "--trust" || raises(word));
     // A rule or setting that the command itself adds would allow anything that follows.
     let verb = |of: &[&str]| rest.iter().any(|word| of.contains(word));
     let alters = (rest.contains(&"rules") && verb(&["add", "remove"]))
         || rest.contains(&"trust")
+        || (rest.contains(&"control") && rest.contains(&"autonomy"))
         || (rest.contains(&"token") && verb(&["add", "login", "revoke"]))
         || (rest.contains(&"mcp") && verb(&["add", "remove", "enable", "disable", "login", "logout", "import"]))
+        || (rest.contains(&"hooks") && verb(&["enable", "disable"]))
         || (rest.contains(&"config") && verb(&["set", "unset", "add", "remove", "edit", "reset"]));
     if alters {
         return Some(CommandRefusal::new("own-settings", CommandReason::OwnSettings));

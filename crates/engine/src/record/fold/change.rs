@@ -107,7 +107,7 @@ impl Session {
                 // Undone sets that are now built over can no longer be redone.
                 self.changes.sets.truncate(self.changes.in_force);
                 match self.changes.sets.last_mut().filter(|set| set.id == change.change_set) {
-                    Some(set) => set.writes.extend(writes),
+                    Some(set) => set.join(writes),
                     None => self.changes.sets.push(ChangeSet { id: change.change_set.clone(), writes, expired: false }),
                 }
                 self.changes.in_force = self.changes.sets.len();

@@ -1,8 +1,8 @@
 //! Folds questions and their answers.
 
-use trimtab_vocab::checkpoint::Ask;
+use trimtab_vocab::checkpoint::{Ask, SandboxAsk};
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind, RuleFact};
-use trimtab_vocab::{CallId, RequestId, Selection, SeriesState};
+use trimtab_vocab::{Autonomy, CallId, RequestId, Selection, SeriesState};
 
 use super::carried;
 use crate::record::names::choice;
@@ -111,6 +111,7 @@ impl Session {
         if answered.ask.is_about_subtasks() {
             return self.fold_subtask_answer(&answered.request, &answered.ask, given);
         }
+        let autonomy = self.permissions.autonomy;
         let Some(active) = self.unfinished_mut(&answered.request) else { return };
         match &answered.ask {
             Ask::Budget { .. }
@@ -148,10 +149,10 @@ impl Session {
             Ask::TrustBroad { .. } if choice == choice::TRUST => active.trust.warned = true,
             Ask::TrustBroad { .. } => active.trust.answer = Some(false),
             Ask::Instructions { rule, .. } if choice == choice::SKIP => {
-                active.trust.declined = rule.as_ref().map(|rule| rule.pattern.clone());
+                active.trust.declined.extend(rule.as_ref().map(|rule| rule.pattern.clone()));
             }
             Ask::Instructions { .. } => {}
-            Ask::Outside(ask) => decide_outside(active, &ask.call, answered, given),
+            Ask::Outside(ask) => decide_outside(active, ask, answered, given),
             Ask::Permission(_) | Ask::Question { .. } | Ask::UnknownOutcome { .. } => decide(active, answered, given),
             Ask::Overtime { call, .. } => {
                 if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
@@ -165,8 +166,7 @@ impl Session {
                     Ask::StepLimit => {
                         let go_on = || text.is_none().then(|| legacy::GO_ON.to_owned());
                         active.steering.steers.extend(carried(message, go_on));
-                        active.calls.more_steps =
-                            active.calls.more_steps.saturating_add(active.request.settings.models.max_steps);
+                        give_more_steps(active, autonomy);
                         active.calls.assessing = false;
                     }
                     Ask::Repeat => {
@@ -192,6 +192,17 @@ impl Session {
     }
 }
 
+/// Lets a request make as many model calls more as its usual limit.
+fn give_more_steps(active: &mut RunningRequest, autonomy: Option<Autonomy>) {
+    let settings = &active.request.settings;
+    let (base, more) = (settings.steps_at(settings.autonomy_under(autonomy)), settings.models.max_steps);
+    active.calls.more_steps = active.calls.more_steps.saturating_add(more);
+    // A level that allowed more was lowered since: one answer gives as many calls as it says.
+    if base.saturating_add(active.calls.more_steps) < active.calls.steps {
+        active.calls.more_steps = (active.calls.steps - base).saturating_add(more);
+    }
+}
+
 /// Which commands of a series run.
 fn answer_series(active: &mut RunningRequest, given: RecordedAnswer<'_>) {
     let RecordedAnswer { choice, text, message, .. } = given;
@@ -214,12 +225,13 @@ fn answer_series(active: &mut RunningRequest, given: RecordedAnswer<'_>) {
 }
 
 /// Whether a command that the sandbox stopped runs again with fewer fences.
-fn decide_outside(active: &mut RunningRequest, call: &CallId, answered: &Checkpoint, given: RecordedAnswer<'_>) {
-    let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) else { return };
+fn decide_outside(active: &mut RunningRequest, ask: &SandboxAsk, answered: &Checkpoint, given: RecordedAnswer<'_>) {
+    let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(&ask.call)) else { return };
     item.progress = Progress::Started;
     item.outside = given.choice == choice::OUTSIDE;
-    item.widened = given.choice == choice::WIDEN;
-    if !item.outside && !item.widened {
+    item.again.widened = given.choice == choice::WIDEN;
+    item.again.reaches = matches!(given.choice, choice::ALLOW | choice::ALWAYS).then(|| ask.granted.clone());
+    if !item.outside && !item.again.widened && item.again.reaches.is_none() {
         active.tools.left_inside.extend(item.command().map(str::to_owned));
     }
     item.given = Some(UserDecision { text: None, ..decision(answered, given) });

@@ -29,6 +29,9 @@ impl Session {
                     active.loaded = true;
                 }
             }
+            ContextFact::Nested { path, hash, text } => {
+                self.context.nested.insert(path.clone(), (hash.clone(), text.clone()));
+            }
             ContextFact::Full { .. } => {
                 if let Some(active) = &mut self.active {
                     active.compression.told_full = true;
@@ -46,6 +49,7 @@ impl Session {
                 }
             }
             ContextFact::Compressed { source, summary, replaces, .. } => {
+                self.forget_compact_hooks();
                 let Some(active) = &mut self.active else { return };
                 let Some(Compressing { messages, .. }) = active.compression.current.take() else { return };
                 active.compression.fits = true;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use trimtab_vocab::event::{
     AnswerFact, BugFact, CommandFact, McpFact, ProposalFact, RequirementsFact, SessionFact, StepsFact, UsageFact,
 };
-use trimtab_vocab::{CallId, Fact, MemoryFact, Message, RequestId, SeriesState, SessionId};
+use trimtab_vocab::{Answer, CallId, Fact, MemoryFact, Message, RequestId, SeriesState, SessionId};
 
 use crate::tools;
 
@@ -35,6 +35,12 @@ impl Session {
     pub fn fold(&mut self, request: Option<&RequestId>, fact: &Fact) {
         self.memory.fold(request, fact);
         self.fold_done(request, fact);
+        self.fold_fact(request, fact);
+        // The history has moved by then.
+        self.fold_background(request, fact);
+    }
+
+    fn fold_fact(&mut self, request: Option<&RequestId>, fact: &Fact) {
         match fact {
             Fact::Session(fact) => self.fold_session(fact),
             Fact::Request(fact) => self.fold_request(request, fact),
@@ -66,18 +72,20 @@ impl Session {
                 self.item_mut(call).into_iter().for_each(|item| item.automatic = *automatic);
                 self.acted();
             }
-            Fact::Command(CommandFact::Finished { call: Some(call), preview, .. }) => {
+            Fact::Command(CommandFact::Finished { call: Some(call), preview, background: None, .. }) => {
                 if let Some(item) = self.item_mut(call) {
                     item.output = Some(preview.clone());
                 }
             }
             Fact::Mcp(McpFact::Listed { servers, gone, deferred }) => {
-                self.servers = self.servers.changed(servers, gone, *deferred);
+                self.extensions.servers = self.extensions.servers.changed(servers, gone, *deferred);
             }
             Fact::Mcp(McpFact::Called { call, .. }) => {
                 self.set_progress(call, Progress::Acting);
                 self.acted();
             }
+            Fact::Skill(fact) => self.fold_skill(fact),
+            Fact::Hook(fact) => self.fold_hook(fact),
             Fact::Commands(fact) => self.fold_commands(request, fact),
             Fact::Proposal(fact) => {
                 if let ProposalFact::Opened { proposal, kind, operations, version, .. } = fact {
@@ -91,43 +99,43 @@ impl Session {
             Fact::Subtasks(fact) => self.fold_subtasks(request, fact),
             Fact::Reflection(fact) => self.close_batch(fact),
             Fact::Context(fact) => self.fold_context(fact),
-            Fact::Answer(AnswerFact { answer }) => {
-                let call = CallId::nth(self.spending.calls);
-                let Some(active) = &mut self.active else { return };
-                if active.assist.is_some() || active.makes_pictures() {
-                    return self.push(Message::assistant(answer.summary.clone()));
-                }
-                if answer.truncated || answer.blocked {
-                    if active.answers_in_form() {
-                        active.calls.recovered.clone_from(&answer.file_changes);
-                    }
-                    return;
-                }
-                if active.answers_in_form() {
-                    let batch = Batch::new(&call, series::change_calls(answer), tools::registry()).map(Batch::in_words);
-                    active.batch = batch.map(|batch| Batch { mended: answer.mended, ..batch });
-                }
-                // A series in progress continues; one that never began is dropped.
-                let is_fresh = |series: &trimtab_vocab::Series| series.state == SeriesState::Offered;
-                if active.series.as_ref().is_none_or(is_fresh) && active.proposes_commands() {
-                    active.series = series::series_in(answer);
-                }
+            Fact::Answer(AnswerFact { answer }) => self.fold_final_answer(answer),
+            Fact::Bug(BugFact { kind, .. }) => self.fold_bug(kind),
+            _ => {}
+        }
+    }
+
+    /// What the request came to, and the work that such an answer can hold.
+    fn fold_final_answer(&mut self, answer: &Answer) {
+        let call = CallId::nth(self.spending.calls);
+        let Some(active) = &mut self.active else { return };
+        if active.assist.is_some() || active.makes_pictures() {
+            return self.push(Message::assistant(answer.summary.clone()));
+        }
+        if answer.truncated || answer.blocked {
+            if active.answers_in_form() {
+                active.calls.recovered.clone_from(&answer.file_changes);
             }
-            Fact::Bug(BugFact { kind, .. }) if kind == names::bug::UNREADABLE => {
-                if let Some(active) = &mut self.active {
-                    active.flow.complaints += 1;
-                }
-            }
-            Fact::Bug(BugFact { kind, .. }) if kind == names::bug::HOLLOW => {
-                if let Some(active) = &mut self.active {
-                    active.calls.hollow += 1;
-                }
-            }
-            Fact::Bug(BugFact { kind, .. }) if kind == names::bug::MISFIT => {
-                if let Some(active) = &mut self.active {
-                    active.calls.misfits += 1;
-                }
-            }
+            return;
+        }
+        if active.answers_in_form() {
+            let batch = Batch::new(&call, series::change_calls(answer), tools::registry()).map(Batch::in_words);
+            active.batch = batch.map(|batch| Batch { mended: answer.mended, ..batch });
+        }
+        // A series in progress continues; one that never began is dropped.
+        let is_fresh = |series: &trimtab_vocab::Series| series.state == SeriesState::Offered;
+        if active.series.as_ref().is_none_or(is_fresh) && active.proposes_commands() {
+            active.series = series::series_in(answer);
+        }
+    }
+
+    /// Counts the mistakes of a model that are only forgiven a few times.
+    fn fold_bug(&mut self, kind: &str) {
+        let Some(active) = &mut self.active else { return };
+        match kind {
+            names::bug::UNREADABLE => active.flow.complaints += 1,
+            names::bug::HOLLOW => active.calls.hollow += 1,
+            names::bug::MISFIT => active.calls.misfits += 1,
             _ => {}
         }
     }
@@ -137,6 +145,7 @@ impl Session {
         match fact {
             SessionFact::Opened { folder, .. } => self.folder = Some(folder.clone()),
             SessionFact::Titled { title, .. } => self.title = Some(title.clone()),
+            SessionFact::Autonomy { level, .. } => self.permissions.autonomy = Some(*level),
             SessionFact::Inherited { text, raised_usd, .. } => {
                 self.spending.budget = *raised_usd;
                 self.push(Message::user(text.clone()));
@@ -149,6 +158,7 @@ impl Session {
     /// What was changed before it was forked stays the other session's to move: two must not move the same.
     fn fork(&mut self, from: &SessionId, message: Option<&str>) {
         self.changes.moving = None;
+        self.leave_background();
         self.lineage.lent = self.changes.sets.iter().map(|set| (set.id.clone(), from.clone())).collect();
         let message =
             carried(message, || Some(legacy::FORKED.to_owned())).filter(|_| !self.conversation.messages.is_empty());

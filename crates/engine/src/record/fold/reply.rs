@@ -102,11 +102,12 @@ impl Session {
         let ReplyFact::Saved { call, usage, message, partial, stop_reason, text_calls, unasked_text, .. } = fact else {
             return;
         };
-        let registry = self.servers.registry();
+        let registry = self.extensions.servers.registry();
         if let Some(active) = self.active.as_mut().filter(|_| !partial) {
             active.calls.steps += u32::from(!active.calls.assessing);
             active.calls.start_over();
             active.calls.repairs = 0;
+            active.forget_stop_hooks();
             active.calls.cuts = if stop_reason == &Some(StopReason::MaxTokens) { active.calls.cuts + 1 } else { 0 };
             active.calls.stop.clone_from(stop_reason);
             active.calls.text_calls += text_calls;

@@ -44,6 +44,7 @@ impl Session {
             ask: ask.clone(),
             picture: picture.clone(),
             while_running: *while_running,
+            autonomy: None,
             pause_s: *pause_s,
             settings: RunSettings::clone(settings),
         };
@@ -51,6 +52,7 @@ impl Session {
             correct(&mut request, model, &LearnedFacts { protocol: Some(*protocol), ..LearnedFacts::default() });
         }
         self.queue.known.insert(id.clone());
+        self.note_hooks(id, &request.settings.hooks);
         self.models.waits_long |= pause_s.is_some_and(|pause| LONG_PAUSE.contains(&pause));
         self.lineage.prefill = None;
         match while_running {
@@ -141,9 +143,10 @@ impl Session {
         settings.approve = approve.unwrap_or(settings.approve);
         settings.attended = attended.unwrap_or(settings.attended);
         settings.models.max_steps = max_steps.unwrap_or(settings.models.max_steps);
-        settings.trusted = trusted.unwrap_or(settings.trusted);
+        settings.models.steps_chosen |= max_steps.is_some();
+        settings.trust.trusted = trusted.unwrap_or(settings.trust.trusted);
         // Whoever says so now has the folder as it is now in mind.
-        settings.instructions_bound &= *trusted != Some(true);
+        settings.trust.instructions_bound &= *trusted != Some(true);
         if let Some(ModelSwitch { model, facts }) = model {
             settings.models.model.clone_from(model);
             settings.models.facts = known.map_or(*facts, |protocol| facts.with_protocol(protocol));
@@ -275,8 +278,22 @@ fn correct(request: &mut Request, model: &str, learned: &LearnedFacts) {
 
 /// The fact that a request was taken in.
 pub(crate) fn received(request: Request) -> RequestFact {
-    let Request { id: _, text, refs, images, mode, tags, pill, ask, picture, while_running, pause_s, settings } =
-        request;
+    // The level of autonomy that came with it is recorded as a fact about the session.
+    let Request {
+        id: _,
+        text,
+        refs,
+        images,
+        mode,
+        tags,
+        pill,
+        ask,
+        picture,
+        while_running,
+        autonomy: _,
+        pause_s,
+        settings,
+    } = request;
     let settings = Box::new(settings);
     RequestFact::Received { text, refs, images, mode, tags, pill, ask, picture, while_running, pause_s, settings }
 }

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 use trimtab_vocab::checkpoint::{Ask, PermissionAsk, RunPreview};
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::wording::{AnswerLabel, PermissionReason, PermissionTitle, QuestionTitle};
-use trimtab_vocab::{ApprovalClass, Approve, CallId, CommandRun, Dialog, ProposalId, Rule};
+use trimtab_vocab::{
+    ApprovalClass, Approve, Autonomy, CallId, CommandRun, Dialog, ProposalId, ReadOp, Rule, RunSettings,
+};
 
 use super::call::permit_and_act;
 use super::ended::finished;
@@ -68,33 +70,12 @@ pub(super) fn ask_permission(
     let is_once = class == ApprovalClass::Unprotected
         || !item.concerns.unsaved.is_empty()
         || is_destructive
+        || class == ApprovalClass::Hook
         || matches!(action, ToolAction::Run { command, .. } if !settings.commands.remember_deletes && command::deletes(command));
     if is_once {
         choices.retain(|choice| choice.id != answers::ALWAYS);
     }
-    let title = match action {
-        ToolAction::Run { command, outside: Some(_), .. } => PermissionTitle::RunOutside(command::visible(command)),
-        ToolAction::Run { command, .. } => PermissionTitle::Run(command::visible(command)),
-        ToolAction::Fetch { url, host } => PermissionTitle::Fetch(host.clone(), command::visible(url)),
-        ToolAction::SearchWeb { query } => {
-            PermissionTitle::SearchWeb(settings.web_search.clone(), command::visible(query))
-        }
-        ToolAction::CallServer(call) => PermissionTitle::CallServer(command::visible(&call.title())),
-        ToolAction::Change(ProposedChange::Delete { path }) => PermissionTitle::Delete(path.as_str().into()),
-        ToolAction::Change(ProposedChange::Move { from, to }) => PermissionTitle::Move(from.clone(), to.clone()),
-        ToolAction::Change(ProposedChange::Save { folder, pictures }) => {
-            PermissionTitle::Save(pictures.len(), folder.clone())
-        }
-        ToolAction::Change(change) => item
-            .writes
-            .as_deref()
-            .and_then(PermissionTitle::for_writes)
-            .unwrap_or_else(|| PermissionTitle::Change(change.path().into())),
-        ToolAction::Read(op) => {
-            PermissionTitle::Read(permit::secret_in(op).unwrap_or(item.call.name.as_str()).to_owned())
-        }
-        _ => PermissionTitle::Use(item.call.name.clone()),
-    };
+    let title = title_of(action, item, settings);
     let mut input = shown(&item.call.input);
     if let ToolAction::Run { command, .. } = action {
         // The user agrees to all of it, so nothing of it is cut.
@@ -112,6 +93,7 @@ pub(super) fn ask_permission(
         plan: run.as_ref().map(RunPreview::from),
         fingerprint: run.as_ref().map(permit::fingerprint),
         edited_from: item.edited_from.clone(),
+        autonomy: Some(step.session.autonomy_for(settings)).filter(|level| *level != Autonomy::Standard),
         rule: Some(rule),
         ..PermissionAsk::new(call.clone(), &item.call.name, input)
     };
@@ -132,7 +114,10 @@ pub(super) fn ask_permission(
     }
     let ask = Ask::Permission(Box::new(ask));
     let Some(checkpoint) = answers::open(step, CheckpointDraft { ask, title: title.into(), choices }) else { return };
+    let is_allowed = (item.hooks.before.allows || item.hooks.permission.allows) && !class.needs_person();
     let (choice, by) = match approve {
+        // The user's own hook says yes.
+        Approve::Ask | Approve::Auto if is_allowed => (answers::ALLOW, "hook"),
         Approve::Ask => return,
         // It stays open until the user answers.
         Approve::Auto if class.needs_person() => return,
@@ -141,6 +126,41 @@ pub(super) fn ask_permission(
     };
     answers::resolve(step, &request, checkpoint, choice, by);
     permit_and_act(step, call);
+}
+
+/// What is asked. The words are in the catalog.
+fn title_of(action: &ToolAction, item: &BatchItem, settings: &RunSettings) -> PermissionTitle {
+    match action {
+        ToolAction::Run { command, outside: Some(_), .. } => PermissionTitle::RunOutside(command::visible(command)),
+        ToolAction::Run { command, .. } => PermissionTitle::Run(command::visible(command)),
+        ToolAction::Fetch { url, host } => PermissionTitle::Fetch(host.clone(), command::visible(url)),
+        ToolAction::SearchWeb { query } => {
+            PermissionTitle::SearchWeb(settings.web_search.clone(), command::visible(query))
+        }
+        ToolAction::CallServer(call) => PermissionTitle::CallServer(command::visible(&call.title())),
+        ToolAction::Change(ProposedChange::Delete { path }) => PermissionTitle::Delete(path.as_str().into()),
+        ToolAction::Change(ProposedChange::Move { from, to }) => PermissionTitle::Move(from.clone(), to.clone()),
+        ToolAction::Change(ProposedChange::Save { folder, pictures }) => {
+            PermissionTitle::Save(pictures.len(), folder.clone())
+        }
+        ToolAction::Change(change) => item
+            .writes
+            .as_deref()
+            .and_then(PermissionTitle::for_writes)
+            .unwrap_or_else(|| PermissionTitle::Change(change.path().into())),
+        ToolAction::Read(op) => {
+            PermissionTitle::Read(permit::secret_in(op).or(read_path(op)).unwrap_or(&item.call.name).to_owned())
+        }
+        _ => PermissionTitle::Use(item.call.name.clone()),
+    }
+}
+
+fn read_path(op: &ReadOp) -> Option<&str> {
+    match op {
+        ReadOp::Read { path, .. } | ReadOp::List { path, .. } => Some(path),
+        ReadOp::Glob { path, .. } | ReadOp::Search { path, .. } => Some(path),
+        ReadOp::Fetch { .. } | ReadOp::WebSearch { .. } => None,
+    }
 }
 
 /// The model asks the user something.

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use trimtab_vocab::checkpoint::PermissionAsk;
 use trimtab_vocab::event::{CommandFact, McpFact, ProposalFact, Stage, StepsFact, ToolFact, ToolStatus};
 use trimtab_vocab::wording::{PermissionReason, Refusal};
 use trimtab_vocab::{
-    ApprovalClass, Approve, CallId, ChangeSetId, CommandClass, CommandRun, FileSet, FileWrite, Plan, ProposalId,
-    ReadOp, RefKey, RequestId, Rule, RuleVerdict, Sandbox, ServerCall, SubTaskPlan, Todo,
+    ApprovalClass, Approve, CallId, ChangeSetId, CommandClass, CommandRun, FileSet, FileWrite, HookEvent, Plan,
+    ProposalId, ReadOp, RefKey, RequestId, Rule, RuleVerdict, Sandbox, ServerCall, SubTaskPlan, Todo,
 };
 
 use super::asking::{PermissionRequest, ask, ask_permission};
@@ -16,6 +17,7 @@ use super::ended::finished;
 use super::stopping::SKIPPED;
 use super::{find, has_said};
 use crate::flow;
+use crate::hooks::{self, HookMoment};
 use crate::permit::{self, AllowedByAnswer, Permit, Prospect, Ruling};
 use crate::pictures;
 use crate::proposal::command;
@@ -25,9 +27,9 @@ use crate::route;
 use crate::subtasks;
 use crate::tools::{self, ServerAction, ToolAction, ToolOffer};
 use crate::transition::Transition;
-use crate::turn::{answers, choosing, guard, outside, overtime, prompt, servers, watched};
+use crate::turn::{answers, background, choosing, guard, network, outside, overtime, prompt, servers, skills, watched};
 use crate::words::pill;
-use crate::{Effect, Input, WorkerReport};
+use crate::{BackgroundWait, Effect, Input, WorkerReport};
 
 /// A call in the stages.
 struct StagedCall {
@@ -46,18 +48,18 @@ pub(crate) fn run_call(step: &mut Transition<'_>, call: &CallId) {
     }
     let Some(action) = offered(step, call, &item) else { return };
     let staged = StagedCall { request, call: call.clone(), item, action };
-    // Hooks come after trust, because nothing of a folder runs before it is trusted. They come before the
-    // preparation, because what they refuse is neither prepared nor asked about.
     if step.session.active().is_some_and(|active| subtasks::has_answer(active, call)) {
         return subtasks::advance(step, call, &SubTaskPlan::default());
     }
     if let ToolAction::Delegate(plan) = &*staged.action {
-        if trust(step, &staged).is_some() {
+        let is_let = trust(step, &staged).is_some() && hooks(step, &staged).is_some();
+        let asks = staged.item.hooks.before.asks.is_some();
+        if is_let && (!asks || permit(step, &staged).is_some()) {
             subtasks::advance(step, call, plan);
         }
         return;
     }
-    if trust(step, &staged).is_some() && prepare(step, &staged).is_some() {
+    if trust(step, &staged).is_some() && hooks(step, &staged).is_some() && prepare(step, &staged).is_some() {
         permit_and_act(step, call);
     }
 }
@@ -75,7 +77,7 @@ pub(super) fn permit_and_act(step: &mut Transition<'_>, call: &CallId) {
 
 /// Why a call goes no further than the first stage.
 enum NotOffered {
-    /// The pill of the request leaves the tool out.
+    /// The pill of the request, or a skill, leaves the tool out.
     ByPill(String),
     /// The turn has no tools.
     NoTools,
@@ -121,6 +123,9 @@ fn action_of(active: &RunningRequest, item: &BatchItem) -> Result<Arc<ToolAction
     if let Some(pill) = active.request.pill.as_deref().filter(|pill| !pill::allows(pill, name)) {
         return Err(NotOffered::ByPill(pill::refusal(pill, name)));
     }
+    if let Some(reason) = skills::refusal(active, name) {
+        return Err(NotOffered::ByPill(reason));
+    }
     let is_read_only = || match item.action.as_deref() {
         Ok(ToolAction::CallServer(call)) => call.tool.read_only,
         _ => tools::registry().get(name).is_some_and(|tool| tool.read_only),
@@ -155,8 +160,60 @@ fn trust(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
     None
 }
 
+/// Stage 3: the hooks before the call have run, and none refuses it. They come after trust, because nothing of a folder
+/// runs before it is trusted, and before the preparation, because what they refuse is neither prepared nor asked about.
+fn hooks(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
+    if step.session.listed_hooks().is_empty() {
+        return Some(());
+    }
+    let moment = HookMoment::of_call(step.session, HookEvent::PreToolUse, &staged.call)?;
+    let gate = hooks::pass(step, &moment)?;
+    let failed = gate.asks.as_ref().and_then(|objection| hooks::refusal(step.session, objection));
+    match gate.blocked.map(Refusal::HookBlocked).or(failed) {
+        Some(refusal) => {
+            refuse(step, &staged.call, refusal);
+            None
+        }
+        None => Some(()),
+    }
+}
+
+/// The hooks before a question about a permission have run, and none refuses the call.
+fn may_ask(step: &mut Transition<'_>, call: &CallId) -> Option<()> {
+    if step.session.listed_hooks().is_empty() {
+        return Some(());
+    }
+    let moment = HookMoment::of_call(step.session, HookEvent::PermissionRequest, call)?;
+    match hooks::pass(step, &moment)?.blocked {
+        Some(reason) => {
+            refuse(step, call, Refusal::HookBlocked(reason));
+            None
+        }
+        None => Some(()),
+    }
+}
+
+/// A call that a hook wants asked about needs an answer, even if it was allowed.
+fn unless_hooked(session: &Session, item: &BatchItem, action: &ToolAction, ruling: Ruling) -> Ruling {
+    let Some(objection) = &item.hooks.before.asks else { return ruling };
+    match ruling {
+        Ruling::Refuse(_) => ruling,
+        Ruling::Ask { class, .. } if class.needs_person() => ruling,
+        Ruling::Go(_) | Ruling::Ask { .. } => {
+            let (class, reason) = (ApprovalClass::Hook, hooks::reason(objection));
+            Ruling::Ask { class, reason, rule: rule_about(session, action) }
+        }
+    }
+}
+
 /// Stage 4: what a change would make of the files is known, because it is what the user approves.
 fn prepare(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
+    if staged.item.starts_in_background()
+        && let Some(objection) = background::objection(step.session)
+    {
+        finished(step, &staged.call, ToolStatus::Error, objection);
+        return None;
+    }
     let ToolAction::Change(change) = &*staged.action else { return Some(()) };
     if staged.item.writes.is_some() {
         return Some(());
@@ -183,7 +240,9 @@ struct PermittedCall {
 /// Stage 5: it is allowed. Asks if the user must decide, and refuses what is denied.
 fn permit(step: &mut Transition<'_>, staged: &StagedCall) -> Option<PermittedCall> {
     let StagedCall { request, call, item, action } = staged;
-    if let Some(permit) = Permit::unneeded(action) {
+    if item.hooks.before.asks.is_none()
+        && let Some(permit) = Permit::unneeded(action)
+    {
         return Some(PermittedCall { permit, run: None });
     }
     decided(step, staged)?;
@@ -200,6 +259,7 @@ fn permit(step: &mut Transition<'_>, staged: &StagedCall) -> Option<PermittedCal
     };
     let ruling = permit::judge(step.session, active, action, Prospect::from_item(item));
     let ruling = unless_blocked(step.session, item, action, ruling);
+    let ruling = unless_hooked(step.session, item, action, ruling);
     let answered = |class: ApprovalClass| answer.as_ref().and_then(|answer| Permit::answered(answer, class));
     match ruling {
         Ruling::Go(permit) => return Some(PermittedCall { permit, run }),
@@ -211,6 +271,7 @@ fn permit(step: &mut Transition<'_>, staged: &StagedCall) -> Option<PermittedCal
             refuse(step, call, Refusal::Unread(path.to_owned()));
         }
         Ruling::Ask { class, reason, rule } => {
+            may_ask(step, call)?;
             ask_permission(step, call, action, item, PermissionRequest { class, reason, rule }, run);
         }
     }
@@ -221,7 +282,7 @@ fn permit(step: &mut Transition<'_>, staged: &StagedCall) -> Option<PermittedCal
 fn decided(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
     let StagedCall { request, call, item, .. } = staged;
     // What failed in the sandbox has come to that, unless the user wants it run outside.
-    let is_wanted = item.outside || item.widened;
+    let is_wanted = item.outside || item.again.widened || item.again.reaches.is_some();
     if let Some(WithheldResult { status, preview, full, files }) = item.held.clone().filter(|_| !is_wanted) {
         let images = Vec::new();
         step.emit(Some(request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
@@ -290,11 +351,15 @@ fn act(step: &mut Transition<'_>, staged: StagedCall, permitted: PermittedCall) 
             let set = file_set(step.session, &request, &call, writes);
             step.request(Effect::Apply { request, call, plan: permit.files(set).as_first_attempt() });
         }
-        ToolAction::Run { command, timeout_s, .. } => {
+        ToolAction::Run { command, timeout_s, background, .. } => {
             let Some(asked) = run else { return };
-            let run = fenced_for(step.session, &call, &permit, command, *timeout_s, asked);
-            start_command(step, &request, &call, permit, run, item.edited_from);
+            let run = fenced_for(step.session, &item, &permit, command, *timeout_s, asked);
+            let wait = background.as_ref().map(|start| BackgroundWait { ready: start.ready.clone() });
+            start_command(step, &request, &call, permit, run, StartedFrom { edited: item.edited_from, wait });
         }
+        ToolAction::ReadOutput { id, since } => background::read_output(step, request, call, id, *since),
+        ToolAction::StopCommand { id } => background::stop_by_model(step, &call, id),
+        ToolAction::UseSkill { name, file } => skills::begin(step, request, &call, name, file.as_deref()),
         ToolAction::FindTool { .. } => servers::find(step, request, &call),
         ToolAction::CallServer(action) => call_server(step, request, call, permit, action),
         ToolAction::Steps(todos) => set_steps(step, &request, &call, todos.clone()),
@@ -314,6 +379,14 @@ fn act(step: &mut Transition<'_>, staged: StagedCall, permitted: PermittedCall) 
     }
 }
 
+/// How a command came to start.
+struct StartedFrom {
+    /// The command as the model had asked for it, if the user has edited it.
+    edited: Option<String>,
+    /// It continues in the background.
+    wait: Option<BackgroundWait>,
+}
+
 /// Starts a command in the fence that it has.
 fn start_command(
     step: &mut Transition<'_>,
@@ -321,12 +394,13 @@ fn start_command(
     call: &CallId,
     permit: Permit,
     run: CommandRun,
-    edited_from: Option<String>,
+    from: StartedFrom,
 ) {
     let Some(active) = step.session.active() else { return };
     let CommandRun { command, argv, cwd, .. } = run.clone();
     let watch = watched::watch_run(step.session, &run);
     let (sandbox, automatic) = (Some(run.sandbox).filter(|sandbox| *sandbox == Sandbox::Off), run.automatic);
+    let network = network::plan(step.session, active, &run);
     // Without the user's decision, there is no plan for a command outside of the sandbox.
     let Some(plan) = permit.command(run, active.request.settings.commands.sandbox) else {
         return refuse(step, call, Refusal::NeedsPerson);
@@ -337,12 +411,15 @@ fn start_command(
         argv,
         cwd,
         fingerprint: plan.fingerprint().map(str::to_owned),
-        edited_from,
+        edited_from: from.edited,
         sandbox,
         automatic,
+        background: from.wait.is_some(),
     };
     step.emit(Some(request), started);
-    step.request(Effect::Run { request: request.clone(), call: call.clone(), plan, watch });
+    let background = from.wait;
+    let plan = plan.in_network(network);
+    step.request(Effect::Run { request: request.clone(), call: call.clone(), plan, watch, background });
 }
 
 /// Calls a tool of a server. The intent is recorded first: after a kill, the call is asked about and never repeated.
@@ -386,12 +463,23 @@ fn propose(step: &mut Transition<'_>, request: &RequestId, call: &CallId, plan: 
 /// person approved gets the fence of its class, also under `--approve auto`: no answer of a program uncovers a secret.
 fn fenced_for(
     session: &Session,
-    call: &CallId,
+    item: &BatchItem,
     permit: &Permit,
     command: &str,
     timeout_s: Option<u64>,
     asked: CommandRun,
 ) -> CommandRun {
+    let as_class = |asked: CommandRun| CommandRun {
+        sandbox: asked.sandbox,
+        terminal: asked.terminal,
+        background: asked.background,
+        hosts: asked.hosts,
+        ..command_run(session, &item.call_id, command, timeout_s, true)
+    };
+    // A yes to hosts is not a yes to more files.
+    if item.again.reaches.is_some() && item.automatic.is_some() && asked.sandbox != Sandbox::Off {
+        return CommandRun { automatic: Some(CommandClass::Check), ..as_class(asked) };
+    }
     // Outside the sandbox, a class has nothing to restrict.
     if !permit.is_standing() || asked.sandbox == Sandbox::Off {
         return asked;
@@ -401,8 +489,7 @@ fn fenced_for(
     if permit.is_answer() || (permit.is_rule() && writes_repository) {
         return CommandRun { automatic: Some(CommandClass::Check), writes_repository, ..asked };
     }
-    let by_itself = command_run(session, call, command, timeout_s, true);
-    CommandRun { sandbox: asked.sandbox, terminal: asked.terminal, ..by_itself }
+    as_class(asked)
 }
 
 /// Whether every part of a line is git, so that nothing else can write where git writes, and some of it may write.
@@ -416,8 +503,12 @@ fn writes_only_by_git(session: &Session, command: &str) -> bool {
 
 /// What would be run, if the user approves it.
 pub(super) fn run_of(session: &Session, call: &CallId, action: &ToolAction) -> Option<CommandRun> {
-    let ToolAction::Run { command, timeout_s, outside, terminal } = action else { return None };
-    let run = CommandRun { terminal: *terminal, ..command_run(session, call, command, *timeout_s, false) };
+    let ToolAction::Run { command, timeout_s, outside, terminal, background } = action else { return None };
+    let background = background.is_some();
+    let item = session.active().and_then(|active| active.batch.as_ref()?.item(call));
+    let hosts = item.and_then(|item| item.again.reaches.clone()).unwrap_or_default();
+    let asked = command_run(session, call, command, *timeout_s, false);
+    let run = CommandRun { terminal: *terminal, background, hosts, ..asked };
     // Leaving the sandbox is a separate permission, and part of what is approved.
     Some(if outside.is_some() { CommandRun { sandbox: Sandbox::Off, ..run } } else { run })
 }
@@ -430,15 +521,30 @@ fn as_clause(sentence: &str) -> String {
 
 /// A command that did not start or was stopped when it ran automatically needs an answer now, even if it was allowed.
 fn unless_blocked(session: &Session, item: &BatchItem, action: &ToolAction, ruling: Ruling) -> Ruling {
-    if !matches!(ruling, Ruling::Go(_)) {
-        return ruling;
-    }
-    let (class, reason) = match (&item.blocked, item.widened) {
+    let Ruling::Go(permit) = &ruling else { return ruling };
+    let (class, reason) = match (&item.blocked, item.again.widened) {
         (Some(reason), _) => (ApprovalClass::Unprotected, PermissionReason::Unprotected(as_clause(reason))),
         (None, true) => (ApprovalClass::Command, PermissionReason::StoppedWriting),
+        (None, false) if let Some(hosts) = &item.again.reaches => {
+            (ApprovalClass::NewHost, PermissionReason::NewHost(hosts.join(", ")))
+        }
+        (None, false) if writes_unasked(session, item, permit) => {
+            (ApprovalClass::Command, PermissionReason::BackgroundWrites)
+        }
         (None, false) => return ruling,
     };
     Ruling::Ask { class, reason, rule: rule_about(session, action) }
+}
+
+/// Whether a command would run in the background and could write there, and neither the user nor their rule has said yes
+/// to it. Its file changes can be undone only when it has ended, and control files that it makes are found only then.
+fn writes_unasked(session: &Session, item: &BatchItem, permit: &Permit) -> bool {
+    let (Some(active), Some(command)) = (session.active(), item.command()) else { return false };
+    let is_by_setting = permit.is_standing() && !permit.is_rule() && !permit.is_answer();
+    item.starts_in_background()
+        && is_by_setting
+        && active.request.settings.commands.sandbox == Sandbox::Workspace
+        && command::judge(command, &permit::policy(session, active)).class == CommandClass::Check
 }
 
 /// The rule that names exactly this command here.
@@ -501,18 +607,24 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
         plain_git,
         git_folders,
         terminal: false,
+        background: false,
         sandbox: settings.commands.sandbox,
         automatic: class.filter(|_| by_itself && settings.commands.sandbox != Sandbox::Off),
         writes_repository: false,
         folder,
+        hosts: Vec::new(),
     }
 }
 
 /// Whether the rules now answer the question about a call: their choice.
-pub(in crate::turn) fn ruled(session: &Session, active: &RunningRequest, call: &CallId) -> Option<&'static str> {
-    let item = active.batch.as_ref()?.item(call)?;
+pub(in crate::turn) fn ruled(session: &Session, active: &RunningRequest, ask: &PermissionAsk) -> Option<&'static str> {
+    let item = active.batch.as_ref()?.item(&ask.call)?;
     let action = item.action.as_ref().ok()?;
-    match unless_blocked(session, item, action, permit::judge(session, active, action, Prospect::from_item(item))) {
+    // A level that was chosen since does not answer it: the user who goes through the levels must not approve anything.
+    let level = session.autonomy_for(&active.request.settings).min(ask.autonomy.unwrap_or_default());
+    let ruling = permit::judge_at(level, session, active, action, Prospect::from_item(item));
+    let ruling = unless_hooked(session, item, action, unless_blocked(session, item, action, ruling));
+    match ruling {
         Ruling::Go(_) => Some(answers::ALLOW),
         Ruling::Refuse(_) => Some(DENIED),
         Ruling::Ask { .. } => None,

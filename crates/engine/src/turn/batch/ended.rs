@@ -20,7 +20,9 @@ use crate::subtasks;
 use crate::tools::ToolAction;
 use crate::transition::Transition;
 use crate::turn::outside::Offered;
-use crate::turn::{answers, choosing, guard, instructions, outcome, outside, overtime, prompt, watched};
+use crate::turn::{
+    answers, background, choosing, guard, hooks, instructions, network, outcome, outside, overtime, prompt, watched,
+};
 use crate::{Prepared, ProposedChange, Ran, workers};
 
 /// Something was seen.
@@ -171,6 +173,9 @@ fn saved(files: &[ChangedFile]) -> String {
 
 /// A command ended.
 pub(crate) fn ran(step: &mut Transition<'_>, call: &CallId, ran: Ran, effects: Option<&FileEffects>) {
+    if background::ended(step, call, &ran, effects) {
+        return;
+    }
     let Some((request, item)) = find(step, call) else { return };
     let Some((action, command)) = running(&item) else { return };
     overtime::settle(step, call);
@@ -184,7 +189,7 @@ pub(crate) fn ran(step: &mut Transition<'_>, call: &CallId, ran: Ran, effects: O
     let run = run_of(step.session, call, action);
     let is_going_on = !item.stopping && step.session.active().is_some_and(|active| active.phase == Phase::Tools);
     if let (Some(reason), true) = (&ran.blocked, is_going_on) {
-        step.emit(Some(&request), outcome::finished(call, command.to_owned(), &ran, None));
+        step.emit(Some(&request), outcome::finished(call, command.to_owned(), &ran, None, None));
         blocked(step, call, action, &item, reason.clone(), run);
         return advance(step);
     }
@@ -197,13 +202,17 @@ pub(crate) fn ran(step: &mut Transition<'_>, call: &CallId, ran: Ran, effects: O
     let (status, preview) = outcome::told(&ran, item.stopping, limit, &more, guard::limit(&facts));
     let full = ran.raw.clone();
     let unobserved = effects.and_then(|effects| effects.unobserved);
-    step.emit(Some(&request), outcome::finished(call, command.to_owned(), &ran, unobserved));
+    step.emit(Some(&request), outcome::finished(call, command.to_owned(), &ran, unobserved, None));
     // What was cut out of a long result was not seen.
     let held = WithheldResult { status, preview, full, files: if ran.raw.is_none() { marks } else { Vec::new() } };
     if let (Some(run), true) = (run, is_going_on)
         && run.sandbox != Sandbox::Off
     {
-        match outside::offer(step, &item, action, run, &ran, &held) {
+        let offered = match network::offer(step, &item, &run, &ran, &held) {
+            Offered::Nothing => outside::offer(step, &item, action, run, &ran, &held),
+            offered => offered,
+        };
+        match offered {
             Offered::Nothing => {}
             Offered::Open => return advance(step),
             Offered::Answered => {
@@ -212,9 +221,7 @@ pub(crate) fn ran(step: &mut Transition<'_>, call: &CallId, ran: Ran, effects: O
             }
         }
     }
-    let WithheldResult { status, preview, full, files } = held;
-    let images = Vec::new();
-    step.emit(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
+    close(step, &request, call, held, Vec::new());
     proceed(step);
 }
 
@@ -235,10 +242,15 @@ fn blocked(
 
 /// It is known what a command did to files whose end nobody saw.
 pub(crate) fn effects_inspected(step: &mut Transition<'_>, call: &CallId, effects: &FileEffects) {
+    if background::inspected(step, call, effects) || hooks::inspected(step, call, effects) {
+        return;
+    }
     let Some((request, item)) = find(step, call) else { return };
     let Some((_, command)) = running(&item) else { return };
     watched::record(step, &request, call, command, effects, true);
-    if item.stopping {
+    if item.starts_in_background() {
+        gone_with_trimtab(step, call);
+    } else if item.stopping {
         interrupted(step, call, STOPPED.to_owned());
     } else if step.session.active().is_some_and(|active| active.phase == Phase::Tools) {
         answers::ask_about_outcome(step, call, command);
@@ -246,6 +258,17 @@ pub(crate) fn effects_inspected(step: &mut Transition<'_>, call: &CallId, effect
         interrupted(step, call, ToolResult::interrupt(&item.call.id).content);
     }
     proceed(step);
+}
+
+/// A command that was to continue in the background ended with an earlier owner before its call did.
+pub(super) fn gone_with_trimtab(step: &mut Transition<'_>, call: &CallId) {
+    let mut text = "Trimtab was interrupted while this command was starting in the background, and the command ended with it. It was not started again.".to_owned();
+    if let Some((request, _)) = find(step, call)
+        && let Some(files) = watched::after_all(step.session, &request, call)
+    {
+        text.push_str(&format!(" {files}"));
+    }
+    finished(step, call, ToolStatus::Error, text);
 }
 
 /// The command that runs.
@@ -284,7 +307,16 @@ fn report(
         None => text,
     };
     let (preview, full) = guarded(step, &request, call, text);
-    step.emit(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
+    close(step, &request, call, WithheldResult { status, preview, full, files }, images);
+}
+
+/// Ends a call, once the hooks after it have run.
+fn close(step: &mut Transition<'_>, request: &RequestId, call: &CallId, result: WithheldResult, images: Vec<ImageRef>) {
+    if hooks::hold(step, call, &result, &images) {
+        return;
+    }
+    let WithheldResult { status, preview, full, files } = result;
+    step.emit(Some(request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
 }
 
 /// What a person said when they allowed a call. Words that came with a yes to a command were the command to run.

@@ -42,7 +42,7 @@ pub(super) const SHOWN_DIFF: usize = 16 * 1024;
 pub(super) fn begin(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(batch) = &active.batch else { return };
-    let is_last = active.calls.steps >= active.step_limit();
+    let is_last = active.calls.steps >= step.session.step_limit(active);
     let is_attended = active.request.settings.attended && answers::approve(active) == Approve::Ask;
     match active.tools.rounds.repetition(batch) {
         _ if is_last => advance(step),
@@ -178,7 +178,7 @@ fn inspect_effects(step: &mut Transition<'_>, item: &BatchItem) -> bool {
 }
 
 /// After an act: the request may have been stopped meanwhile.
-fn proceed(step: &mut Transition<'_>) {
+pub(super) fn proceed(step: &mut Transition<'_>) {
     if step.session.active().is_some_and(|active| matches!(active.phase, Phase::Stopping { .. })) {
         super::stop(step);
     } else {
@@ -192,12 +192,21 @@ pub(super) fn woke(step: &mut Transition<'_>, interrupted: &[CallId]) {
     let Some(batch) = batch_of(step) else { return };
     for item in batch.items.into_iter().filter(|item| interrupted.contains(&item.call_id)) {
         let call = &item.call_id;
+        // It has ended, and waits for hooks.
+        if item.hooks.held.is_some() {
+            continue;
+        }
         match item.progress {
             Progress::Started => run_call(step, call),
             Progress::Acting if changes_files(&item) => go_acting(step, call),
             Progress::Acting => {
                 overtime::settle(step, call);
-                if !inspect_effects(step, &item) {
+                if inspect_effects(step, &item) {
+                    continue;
+                }
+                if item.starts_in_background() {
+                    ended::gone_with_trimtab(step, call);
+                } else {
                     let title = item.server_call().or_else(|| item.command().map(str::to_owned));
                     answers::ask_about_outcome(step, call, &title.unwrap_or_default());
                 }
@@ -229,6 +238,7 @@ pub(super) fn woke_stopping(step: &mut Transition<'_>, under_way: &[CallId]) -> 
         let call = &item.call_id;
         match item.progress {
             Progress::Done(_) => {}
+            _ if item.hooks.held.is_some() => {}
             Progress::Acting if !under_way.contains(call) => {}
             Progress::Acting if changes_files(&item) => go_acting(step, call),
             _ => {

@@ -7,6 +7,7 @@ use trimtab_vocab::{CallId, CheckpointId, RequestId, ToolResult};
 use super::ended::finished;
 use super::{advance, batch_of, find, reflect};
 use crate::Effect;
+use crate::hooks;
 use crate::record::{BatchItem, Progress, WithheldResult};
 use crate::transition::Transition;
 use crate::turn::{answers, next};
@@ -38,6 +39,7 @@ pub(super) fn wait(step: &mut Transition<'_>, words: Option<String>) {
 fn end_all(step: &mut Transition<'_>, content: impl Fn(&str) -> String) {
     let Some(batch) = batch_of(step) else { return };
     for item in batch.items {
+        hooks::abort(step, Some(&item.call_id));
         match item.progress {
             Progress::Done(_) => {}
             Progress::Acting => step.request(Effect::Abort { call: item.call_id }),
@@ -95,6 +97,7 @@ pub(in crate::turn) fn stop_tool(step: &mut Transition<'_>, call: &CallId) {
 
 fn stop_one(step: &mut Transition<'_>, call: &CallId, text: &str) {
     let Some((request, item)) = find(step, call) else { return };
+    hooks::abort(step, Some(call));
     match item.progress {
         Progress::Done(_) => {}
         Progress::Acting => {

@@ -368,7 +368,7 @@ pub(super) fn ask_for_deed(step: &mut Transition<'_>, request: &RequestId, words
     let Some(active) = step.session.active().filter(|active| active.done.nudges == 0) else { return false };
     // A conversation has no tools to ask for, and the model may have been reminded of the plan already.
     let is_told = active.path() == Some(RouteDecision::Chat) || active.flow.complaints > 0;
-    if is_told || active.calls.steps >= active.step_limit() {
+    if is_told || active.calls.steps >= step.session.step_limit(active) {
         return false;
     }
     let text = reminder(step.session, active, &missing);

@@ -7,7 +7,7 @@ use trimtab_vocab::checkpoint::{Ask, CommandDecision, CommandsAsk, OfferedComman
 use trimtab_vocab::event::{AnswerFact, CommandsFact, Level, RequestFact, Stage, Status, ToolStatus};
 use trimtab_vocab::format::Plural;
 use trimtab_vocab::wording::{AnswerLabel, Notice, Objection, QuestionTitle, StageLabel};
-use trimtab_vocab::{Answer, Applying, Approve, CallId, RequestId, Series, SeriesResult, SeriesState, StopReason};
+use trimtab_vocab::{Answer, Approve, CallId, RequestId, Series, SeriesResult, SeriesState, StopReason};
 
 use super::answers::{self, CheckpointDraft};
 use super::{batch, finish, next, reflection};
@@ -15,8 +15,7 @@ use crate::permit::{self, Ruling};
 use crate::proposal::command::visible;
 use crate::proposal::recover::{ReplyStop, recover};
 use crate::record::series::{LONGEST, MOST, is_too_much, numbers};
-use crate::record::{BatchItem, RunningRequest, ToolOutcome};
-use crate::tools::ToolAction;
+use crate::record::{BatchItem, RunningRequest, ToolOutcome, applies_commands};
 use crate::transition::Transition;
 use verdict::{SeriesContext, SeriesVerdict};
 
@@ -56,7 +55,7 @@ fn message(step: &Transition<'_>, request: &RequestId, series: &Series) -> Optio
 pub(super) fn begin(step: &mut Transition<'_>) {
     let Some((request, series)) = series(step) else { return };
     let Some(active) = step.session.active() else { return };
-    if series.total < 2 || active.request.settings.commands.apply == Applying::Auto {
+    if series.total < 2 || applies_commands(permit::command_level(step.session, active), &active.request.settings) {
         return start(step);
     }
     let (approve, count) = (answers::approve(active), series.total);
@@ -103,9 +102,7 @@ pub(super) fn left_out(active: &RunningRequest, choice: &str, text: Option<&str>
 /// What will happen to a command once its turn comes, as far as that is known now.
 fn foreseen(step: &Transition<'_>, command: &str) -> Option<OfferedCommand> {
     let active = step.session.active()?;
-    let action = ToolAction::Run { command: command.to_owned(), timeout_s: None, outside: None, terminal: false };
-    let agreed = active.agreed();
-    let (decision, reason) = match permit::judge(step.session, &agreed, &action, permit::Prospect::default()) {
+    let (decision, reason) = match permit::judge_agreed(step.session, active, command) {
         Ruling::Go(_) => (CommandDecision::Auto, String::new()),
         Ruling::Ask { reason, .. } => (CommandDecision::Ask, reason.to_string()),
         Ruling::Refuse(refusal) => (CommandDecision::Deny, refusal.to_string()),

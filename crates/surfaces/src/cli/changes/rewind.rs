@@ -6,6 +6,7 @@ use trimtab_vocab::event::{Change, ChangeFact, Conflict, Status};
 use trimtab_vocab::format;
 use trimtab_vocab::{ChangePart, Control, OnConflict, Problem, ProblemKind, SessionId};
 
+use super::messages::MessageArgs;
 use super::{HistoryArgs, at_rest, find_set};
 use crate::cli::number::positive;
 use crate::cli::output::{note, print, sanitize};
@@ -39,7 +40,11 @@ Examples:
   trimtab rewind 3                      undo the latest three changes
   trimtab rewind 3 --file src/a.rs      undo one file of change #3
   trimtab rewind 3 --hunk src/a.rs:2    undo one hunk of change #3
-  trimtab forward                       redo";
+  trimtab rewind --messages             list the messages that you can go back to
+  trimtab rewind --to 4 --preview       show what going back to before message 4 changes
+  trimtab rewind --to 4                 go back: the conversation and the files
+  trimtab rewind --undo                 undo that
+  trimtab forward                       redo the latest undone change";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -54,6 +59,8 @@ pub(in crate::cli) struct Rewind {
     #[arg(long = "hunk", value_name = "PATH:K")]
     hunks: Vec<String>,
     #[command(flatten)]
+    back: MessageArgs,
+    #[command(flatten)]
     mine: EditConflictArgs,
     #[command(flatten)]
     place: HistoryArgs,
@@ -63,6 +70,9 @@ impl Rewind {
     pub(in crate::cli) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
+        if self.back.is_given() {
+            return self.back.execute(&client, &session, self.mine.on_conflict()).await;
+        }
         end_interrupted(&client, &session).await?;
         let history = at_rest(&client, &session).await?;
         let on_conflict = self.mine.on_conflict();
@@ -88,7 +98,7 @@ impl Rewind {
 }
 
 /// Whoever undoes the changes of a request whose process has ended does not want it to continue.
-async fn end_interrupted(client: &Client, session: &SessionId) -> Result<(), Problem> {
+pub(super) async fn end_interrupted(client: &Client, session: &SessionId) -> Result<(), Problem> {
     let jobs = client.requests().list(false).await?;
     let interrupted = jobs.into_iter().find(|job| job.session == *session && job.state == JobState::Interrupted);
     if let Some(job) = interrupted {
@@ -209,7 +219,7 @@ fn tell(fact: &ChangeFact, change: &Change) -> Result<(), Problem> {
 }
 
 /// Conflicts with their three sides, marked as merge tools mark them, and the ways out.
-fn in_words(conflicts: &[Conflict]) -> String {
+pub(super) fn in_words(conflicts: &[Conflict]) -> String {
     let mut text = String::new();
     for conflict in conflicts {
         text += &format!("\n{}\n", conflict.reason);

@@ -10,6 +10,7 @@ use trimtab_vocab::{Answer, Problem, ProblemKind, Rule, StepStatus, Time};
 use super::{OutputForm, choice_line};
 use crate::cli::output::{no_colour, note, note_ink, note_part, print, print_exact, problem, sanitize, shows_thinking};
 use crate::cli::{handoff, memory};
+use crate::conversation::Elapsed;
 use crate::conversation::{
     AppliedChange, CallRetry, CommandProgress, Conversation, Entry, EntryChange, EntryUpdate, MessageVia, ModelReply,
     PlanProgress, ReplyState, RequestSummary, SessionNotice, ToolRun, UserMessage,
@@ -17,7 +18,6 @@ use crate::conversation::{
 use crate::output::{Ink, StdStream};
 use crate::structured_answer;
 use crate::words::conversation as entry_words;
-use crate::words::elapsed::Elapsed;
 use crate::words::{self, effects, one_line, tool_line};
 
 /// How to start a step that the answer suggests.
@@ -310,6 +310,7 @@ impl RunOutput {
                 self.say(&sanitize(told.trim_end()));
             }
             SessionNotice::Extended => self.say(words::EXTENDED),
+            SessionNotice::Background(notice) => self.say(&format!("  {}", words::background_notice(notice))),
             SessionNotice::Refused { reason } => self.say(reason),
             SessionNotice::Intent { phrase } => self.say(&entry_words::intent(phrase)),
             SessionNotice::Rule(rule) if rule.tool != Rule::TRUST => self.say(&format!("  new rule: {rule}")),
@@ -329,6 +330,9 @@ impl RunOutput {
     fn answer(&mut self, answer: &Answer) -> Result<(), Problem> {
         self.clear_line();
         self.answered = true;
+        if matches!(self.form, OutputForm::Object { .. }) {
+            return Ok(());
+        }
         let StreamedWords { shown, shown_before, .. } = &self.streamed;
         let is_on_screen = self.is_live && *shown == answer.summary && shown_before.is_empty();
         self.end_shown()?;

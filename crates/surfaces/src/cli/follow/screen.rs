@@ -1,11 +1,12 @@
 //! What of a request is shown, and how: the words of its answer, a line for what happens meanwhile.
 
 use trimtab_host::{Client, Sent};
-use trimtab_vocab::event::{CheckpointFact, ModelFact, RequestFact, StageFact, Status, UsageFact};
+use trimtab_vocab::event::{CheckpointFact, ModelFact, RequestFact, SessionFact, StageFact, Status, UsageFact};
 use trimtab_vocab::format;
 use trimtab_vocab::{CheckpointId, Event, Fact, Problem, Usage};
 
 use super::entries::RunOutput;
+use super::object::OutcomeObject;
 use super::{Attendance, OutputForm, describe};
 use crate::cli::CliOutcome;
 use crate::cli::diff::glimpse;
@@ -22,8 +23,11 @@ pub(super) struct RunPrinter {
     since: u64,
     /// The fact that was seen last.
     last: Option<u64>,
+    /// The level of autonomy that was set since the last request.
+    level: Option<Event>,
     /// What the last call cost, and how fast it was.
     usage: Usage,
+    object: OutcomeObject,
 }
 
 /// What a script says that ends because somebody at another screen is asked.
@@ -44,8 +48,22 @@ impl RunPrinter {
             conversation: Conversation::default(),
             since: seq,
             last: None,
+            level: None,
             usage: Usage::default(),
+            object: OutcomeObject::default(),
         }
+    }
+
+    /// Prints what came of the request as one object, if that is wanted.
+    pub(super) fn print_object(
+        &mut self,
+        sent: &Sent,
+        outcome: CliOutcome,
+        now: trimtab_vocab::Time,
+    ) -> Result<(), Problem> {
+        let OutputForm::Object { has_schema } = self.form() else { return Ok(()) };
+        self.output.clear_line();
+        print_json(&self.object.value(sent, outcome, has_schema, now))
     }
 
     /// Folds the events of a request up to `last` and prints none of them, because an earlier command showed them.
@@ -119,7 +137,7 @@ impl RunPrinter {
             // What is asked of this request itself was printed as it came.
             OutputForm::Json if self.last != open.seq => print_json(open)?,
             OutputForm::Json => {}
-            OutputForm::Text | OutputForm::Answer => {
+            OutputForm::Text | OutputForm::Answer | OutputForm::Object { .. } => {
                 self.say("The request needs an answer first:");
                 describe(open);
                 note("Answer it there, or with `trimtab answer`. `trimtab checkpoints` lists pending questions.");
@@ -140,6 +158,22 @@ impl RunPrinter {
         }
     }
 
+    /// Takes an event of the session that belongs to no request, or to another one. A program is told the level of
+    /// autonomy that came with its request, or that somebody sets while it runs.
+    pub(super) fn show_session(&mut self, event: &Event) -> Result<(), Problem> {
+        match &event.fact {
+            Fact::Session(SessionFact::Autonomy { .. }) if self.is_json() && self.last.is_some() => print_json(event),
+            Fact::Session(SessionFact::Autonomy { .. }) => {
+                self.level = Some(event.clone());
+                Ok(())
+            }
+            _ => {
+                self.level.take_if(|_| event.request.is_some());
+                Ok(())
+            }
+        }
+    }
+
     /// What this event says no longer holds: it is recorded, and a person is not shown it.
     pub(super) fn pass_over(&mut self, event: &Event) {
         self.since = self.since.max(event.seq.map_or(0, |seq| seq + 1));
@@ -153,6 +187,7 @@ impl RunPrinter {
         };
         self.last = event.seq.or(self.last);
         let updates = self.conversation.observe(event);
+        self.object.observe(event);
         self.output.line.elapsed.observe(event);
         if let Fact::Stage(StageFact { label, .. }) = &event.fact {
             self.output.line.label.clone_from(label);
@@ -166,11 +201,16 @@ impl RunPrinter {
             self.output.line.label = label;
         }
         match self.form() {
-            OutputForm::Json => print_json(event)?,
-            OutputForm::Text | OutputForm::Answer if event.seq.is_some_and(|seq| seq < self.since) => {
+            OutputForm::Json => {
+                self.level.take().iter().try_for_each(print_json)?;
+                print_json(event)?;
+            }
+            OutputForm::Text | OutputForm::Answer | OutputForm::Object { .. }
+                if event.seq.is_some_and(|seq| seq < self.since) =>
+            {
                 return Ok(finished);
             }
-            OutputForm::Text | OutputForm::Answer => {
+            OutputForm::Text | OutputForm::Answer | OutputForm::Object { .. } => {
                 // What an earlier call said has been read, and is no part of what this one says.
                 if let Fact::Model(ModelFact::Called { purpose, .. }) = &event.fact
                     && purpose.is_turn()

@@ -8,14 +8,15 @@ use serde_json::Value;
 use trimtab_host::{TaskList, operations_in};
 use trimtab_vocab::format;
 use trimtab_vocab::{
-    Applied, DryRun, Operation, Previewed, Problem, ProblemKind, RecurrenceFields, Task, TaskAuthor, TaskFields, TaskId,
+    Applied, DryRun, Operation, Problem, ProblemKind, RecurrenceFields, Task, TaskAuthor, TaskFields, TaskId,
 };
 
-use super::{CategoryName, PriorityName, RepeatName, draw, not_applied, reasons, task};
+use super::preview::listed;
+use super::{CategoryName, PriorityName, RepeatName, draw, not_applied, task};
 use crate::cli::number::whole;
 use crate::cli::output::{print, print_json, sanitize};
 
-/// What a task is to be.
+/// Fields of a task.
 #[derive(Debug, Default, Args)]
 struct TaskFieldArgs {
     /// Set the day and time: 2026-11-20, tomorrow, "next friday 9am", none
@@ -199,7 +200,7 @@ pub(super) struct TaskDoneArgs {
     /// Task numbers
     #[arg(required = true)]
     ids: Vec<TaskId>,
-    /// Mark this day of the task [default: today, the last missed, or the next day]
+    /// Mark this day of the task [default: today, else the last missed or the next day]
     #[arg(long, value_name = "DAY")]
     on: Option<String>,
     /// Mark the tasks as not done
@@ -354,110 +355,4 @@ fn previewed(dry_run: &DryRun) -> String {
         text += &format!("Warning: {warning}\n");
     }
     text + "Nothing was changed.\n"
-}
-
-/// A field as `tasks show` names it.
-fn field_name(name: &str) -> &str {
-    match name {
-        "scheduledFor" => "when",
-        "timeOfDay" => "time",
-        "recurrence" => "repeats",
-        "completed" => "done",
-        "completedDates" => "done on",
-        name => name,
-    }
-}
-
-fn field_value(value: &Value) -> String {
-    let text = match value {
-        Value::Null => String::new(),
-        Value::Bool(is_set) => if *is_set { "yes" } else { "no" }.to_owned(),
-        Value::String(text) => match text.parse() {
-            Ok(date) => format::day_with_year(date),
-            Err(_) => text.chars().take(40).collect(),
-        },
-        Value::Array(items) => format::first(&items.iter().map(field_value).collect::<Vec<_>>(), 5),
-        Value::Object(_) => serde_json::from_value(value.clone()).map(|it| draw::repetition(&it)).unwrap_or_default(),
-        Value::Number(number) => number.to_string(),
-    };
-    if text.is_empty() { "none".to_owned() } else { text }
-}
-
-/// What comes to a list and what goes: `+a −b`. Without either, only the order differs.
-fn list_change(was: &[Value], will: &[Value]) -> String {
-    let signed = |sign: &str, of: &[Value], without: &[Value]| {
-        let items: Vec<String> = of.iter().filter(|item| !without.contains(item)).map(field_value).collect();
-        (!items.is_empty()).then(|| format!("{sign}{}", format::first(&items, 5)))
-    };
-    let parts: Vec<String> = [signed("+", will, was), signed("−", was, will)].into_iter().flatten().collect();
-    if parts.is_empty() { "another order".to_owned() } else { parts.join(" ") }
-}
-
-/// What each operation would change, a line each, with its number.
-pub(in crate::cli) fn listed(results: &[Previewed]) -> String {
-    let mut text = String::new();
-    for (number, result) in results.iter().enumerate() {
-        let name = result.op.operation().map_or("?", Operation::name);
-        let what = match (&result.preview, result.valid) {
-            (_, false) => format!("invalid: {}", reasons(result)),
-            (Some(preview), _) => match (&preview.before, &preview.after, preview.count) {
-                (_, _, Some(count)) => {
-                    let ids = preview.sample_ids.iter().flatten().map(|id| format!("#{id}"));
-                    let ids = ids.collect::<Vec<_>>().join(" ");
-                    let more = if count > 10 { " …" } else { "" };
-                    format!("{}: {ids}{more}", format::plural(count, "task"))
-                }
-                (None, Some(after), _) => format!("#{} {}", after.id, after.title),
-                (Some(before), None, _) => format!("#{} {}", before.id, before.title),
-                (Some(before), Some(after), _) => {
-                    format!("#{} {}{}", after.id, after.title, differences(before, after))
-                }
-                (None, None, None) => String::new(),
-            },
-            (None, true) => String::new(),
-        };
-        text += &format!("{:>3}. {name:<19}  {what}\n", number + 1);
-    }
-    text
-}
-
-/// The fields that differ, with what they were and will be. Of lists, what comes and goes.
-pub(super) fn differences(before: &Task, after: &Task) -> String {
-    let (Ok(Value::Object(before)), Ok(Value::Object(after))) =
-        (serde_json::to_value(before), serde_json::to_value(after))
-    else {
-        return String::new();
-    };
-    let is_news = |name: &str| !matches!(name, "updatedAt" | "createdAt" | "id");
-    let changed = after.iter().filter(|(name, value)| is_news(name) && before.get(*name) != Some(value));
-    let shown: Vec<String> = changed
-        .map(|(name, value)| {
-            let was = before.get(name).unwrap_or(&Value::Null);
-            let name = field_name(name);
-            match (was, value) {
-                (Value::Array(was), Value::Array(will)) => format!("{name}: {}", list_change(was, will)),
-                _ => format!("{name}: {} → {}", field_value(was), field_value(value)),
-            }
-        })
-        .collect();
-    if shown.is_empty() { String::new() } else { format!("  ({})", shown.join(", ")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_preview_shows_what_changes_in_long_lists_and_in_repetitions() {
-        let days = |count: usize| (1..=count).map(|day| json!(format!("2026-11-{day:02}"))).collect::<Vec<Value>>();
-        assert_eq!(list_change(&days(5), &days(6)), "+Fri, Nov 6, 2026");
-        assert_eq!(list_change(&[json!("a"), json!("b")], &[json!("b"), json!("c")]), "+c −a");
-        assert_eq!(list_change(&[json!("a"), json!("b")], &[json!("b"), json!("a")]), "another order");
-        let weekly =
-            |until: Value| field_value(&json!({"type": "weekly", "interval": 1, "weekdays": [], "until": until}));
-        assert_ne!(weekly(json!("2026-12-01")), weekly(json!("2026-12-08")));
-        assert!(weekly(Value::Null).ends_with("without an end"), "{}", weekly(Value::Null));
-    }
 }

@@ -6,7 +6,7 @@ use trimtab_host::{NotMoved, TaskList, TaskMove, TaskSet};
 use trimtab_vocab::format;
 use trimtab_vocab::{ChangeSetId, OnConflict, Problem, ProblemKind, TaskAuthor, TaskWrite};
 
-use super::change::differences;
+use super::preview::differences;
 use crate::cli::number::whole;
 use crate::cli::output::{print, print_json};
 

@@ -177,6 +177,17 @@ impl Editor {
         true
     }
 
+    /// Cuts a part that a command names.
+    pub(super) fn cut_part(&mut self, part: Range<usize>) -> bool {
+        self.last = Last::Other;
+        self.cut(part)
+    }
+
+    /// What was cut last.
+    pub(super) fn last_cut(&self) -> Option<&str> {
+        self.ring.front().map(String::as_str)
+    }
+
     fn put(&mut self, part: Range<usize>, place: usize) -> bool {
         let Some(text) = self.ring.get(place).cloned() else { return false };
         let start = part.start;

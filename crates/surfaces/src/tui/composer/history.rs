@@ -20,8 +20,10 @@ impl DraftHistory {
         self.shown = None;
     }
 
-    pub(super) fn said(&self) -> &[ComposerDraft] {
-        &self.said
+    /// The latest first, each text once.
+    pub(super) fn distinct(&self) -> Vec<&ComposerDraft> {
+        let mut seen = std::collections::HashSet::new();
+        self.said.iter().rev().filter(|draft| seen.insert(draft.line())).collect()
     }
 
     /// Adds what was said; saying the same again adds nothing.
@@ -72,6 +74,10 @@ mod tests {
         for text in ["a", "b", "b", " "] {
             history.add(ComposerDraft::new(text));
         }
+        let distinct = |history: &DraftHistory| history.distinct().iter().map(|draft| draft.text()).collect::<Vec<_>>();
+        history.add(ComposerDraft::new("a"));
+        assert_eq!(distinct(&history), ["a", "b"], "a search lists each text once, the latest first");
+        history.said.pop();
         let now = || ComposerDraft::new("draft");
         assert_eq!(history.newer(), None);
         assert_eq!(history.older(now), Some(ComposerDraft::new("b")));

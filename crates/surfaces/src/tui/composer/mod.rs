@@ -12,6 +12,7 @@ mod history;
 pub mod keep;
 mod paste;
 pub(crate) mod text;
+mod vim;
 mod wrap;
 
 use std::collections::BTreeMap;
@@ -25,9 +26,10 @@ pub use chip::{ComposerDraft, DraftKind, DraftPart};
 pub use complete::CompletionSource;
 pub use files::files;
 
-use super::command;
 use super::keys::{Chord, KeyAction, KeyMap, TerminalInput};
 use super::picker::{self, Picker, PickerItem};
+use super::shell_output::ShellOutput;
+use crate::slash;
 use chip::Chips;
 use edit::Editor;
 use history::DraftHistory;
@@ -69,6 +71,9 @@ pub struct SavedComposer {
     /// What was sent and is not known to have arrived.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sending: Vec<Sending>,
+    /// What the person's own commands wrote, for the next message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<ShellOutput>,
 }
 
 /// A message on its way.
@@ -129,6 +134,8 @@ pub struct Composer {
     goal: Option<usize>,
     top: usize,
     wrapped: Option<(u64, usize, Vec<WrappedRow>)>,
+    /// Vim's keys, if the person wants them.
+    vim: Option<vim::VimState>,
 }
 
 impl Composer {
@@ -154,6 +161,7 @@ impl Composer {
             goal: None,
             top: 0,
             wrapped: None,
+            vim: None,
         }
     }
 
@@ -235,6 +243,18 @@ impl Composer {
         }
     }
 
+    /// Puts what is written away for later, if something is.
+    pub fn set_aside(&mut self) {
+        if !self.is_empty() {
+            self.put_away();
+        }
+    }
+
+    /// Closes the list that is open at the cursor. It stays closed for this word.
+    pub fn close_list(&mut self) {
+        self.closed = self.completing.take().map(|open| open.word.start).or(self.closed);
+    }
+
     /// Empties it; this can be undone.
     pub fn clear(&mut self) -> ComposerOutcome {
         self.editor.replace(0..self.editor.text().len(), "");
@@ -270,6 +290,16 @@ impl Composer {
     }
 
     fn key(&mut self, chord: Chord, keys: &KeyMap) -> ComposerOutcome {
+        if self.completing.is_none() {
+            let outcome = match (keys.action(chord), chord.typed()) {
+                (Some(KeyAction::Interrupt), None) => self.vim_escape(),
+                (_, Some(c)) => self.vim_letter(c),
+                _ => None,
+            };
+            if let Some(outcome) = outcome {
+                return outcome;
+            }
+        }
         match (keys.action(chord), chord.typed()) {
             // A key that types something does something else only while nothing is written.
             (Some(action), Some(_)) if self.is_empty() => self.act(action),
@@ -389,6 +419,7 @@ impl Composer {
             return self.unfold();
         }
         self.history.add(draft.clone());
+        self.vim = self.vim.map(|_| vim::VimState::default());
         self.editor.reset(String::new());
         self.kind = DraftKind::Message;
         let held: Vec<String> = self.editor.held().map(str::to_owned).collect();
@@ -545,7 +576,7 @@ impl Composer {
                 // Nothing can follow it, so Enter means what was chosen; Tab only writes it out.
                 let is_said = action == KeyAction::Send
                     && source == CompletionSource::Commands
-                    && command::is_plain(self.editor.text());
+                    && slash::is_plain(self.editor.text());
                 Some(if is_said { self.send(action) } else { changed })
             }
             _ => Some(ComposerOutcome::Moved),
@@ -553,8 +584,8 @@ impl Composer {
     }
 
     fn search(&mut self) -> ComposerOutcome {
-        let mut picker = Picker::new("Said before:", "There are no earlier messages yet.");
-        let lines = self.history.said().iter().rev().map(|draft| PickerItem::new(draft.line()));
+        let mut picker = Picker::new("History:", "There are no earlier messages yet.");
+        let lines = self.history.distinct().into_iter().map(|draft| PickerItem::new(draft.line()));
         picker.set_items(Arc::new(lines.collect()));
         self.searching = Some(picker);
         ComposerOutcome::Moved
@@ -564,8 +595,8 @@ impl Composer {
         match outcome {
             picker::PickerOutcome::Picked(at) => {
                 self.searching = None;
-                let said = self.history.said();
-                let Some(draft) = said.get(said.len() - 1 - at).cloned() else { return ComposerOutcome::Moved };
+                let found = self.history.distinct().get(at).map(|draft| (*draft).clone());
+                let Some(draft) = found else { return ComposerOutcome::Moved };
                 self.set_draft(&draft);
                 ComposerOutcome::Changed
             }

@@ -339,7 +339,7 @@ fn history_is_searched_by_some_letters() {
     write(&mut composer, "x");
     press(&mut composer, &["ctrl-r", "t", "h", "e"]);
     insta::assert_snapshot!(drawn(&mut composer, 30, 4), @"
-    Said before: the|           2/3
+    History: the|               2/3
     › fix the parser
       run the tests
     › x

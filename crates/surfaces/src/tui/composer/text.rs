@@ -85,6 +85,33 @@ pub(crate) fn word_right(text: &str, mut at: usize) -> usize {
     at
 }
 
+/// Where the next word begins.
+pub(crate) fn word_next(text: &str, mut at: usize) -> usize {
+    if at >= text.len() {
+        return text.len();
+    }
+    let kind = class(text, at);
+    while at < text.len() && class(text, at) == kind && kind != Class::Blank {
+        at = right(text, at);
+        if kind == Class::Chip {
+            break;
+        }
+    }
+    while at < text.len() && class(text, at) == Class::Blank {
+        at = right(text, at);
+    }
+    at
+}
+
+/// The last letter of this word, or of the next one where this is the last letter already.
+pub(crate) fn word_end(text: &str, at: usize) -> usize {
+    if at >= text.len() {
+        return text.len();
+    }
+    let end = word_right(text, right(text, at));
+    left(text, end)
+}
+
 /// Where the line of a place begins.
 pub(crate) fn line_start(text: &str, at: usize) -> usize {
     text[..at].rfind('\n').map_or(0, |newline| newline + 1)

@@ -100,7 +100,7 @@ impl QuestionDialog {
             }
             None => rows.extend(wrapped(&tame(&words::title(&self.title, &self.ask)), style(StyleName::Text), width)),
         }
-        if let Some(files) = &self.diff {
+        if let Some(files) = &self.diff.loaded {
             rows.extend(diffs::rows(files, width, None, theme, usize::MAX, ""));
         }
         for line in self.details.iter().filter(|line| !self.reasons.contains(line)).map(|line| tame(line)) {
@@ -254,7 +254,7 @@ impl QuestionDialog {
                 } else if matches!(&self.ask, Ask::MergeConflict { conflict, .. } if !conflict.partial) {
                     hints.push("e edits the text".into());
                 }
-                if self.diff.is_some() {
+                if self.diff.loaded.is_some() {
                     hints.push("d shows the change".into());
                 }
                 hints.push(format!("{} adds a note", keys.key(KeyAction::Queue)));

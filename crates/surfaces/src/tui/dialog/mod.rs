@@ -82,13 +82,21 @@ pub(super) struct QuestionDialog {
     clarify: Option<ClarifyDialog>,
     /// The call whose change is asked about, and the change.
     pub(super) call: Option<CallId>,
-    diff: Option<Arc<Vec<LoadedDiff>>>,
-    /// It was to be shown before it was there.
-    wants_diff: bool,
+    diff: AskedDiff,
     /// Keys count from then on.
     ready_at: Time,
+    /// Text was typed at it that went to the input, so Enter does not answer it.
+    pub(super) has_text_beside: bool,
     /// It was answered here; the fact is on its way.
     is_answered: bool,
+}
+
+/// The change that is asked about.
+#[derive(Debug, Default)]
+struct AskedDiff {
+    loaded: Option<Arc<Vec<LoadedDiff>>>,
+    /// It was to be shown before it was there.
+    is_wanted: bool,
 }
 
 #[derive(Debug)]
@@ -219,12 +227,12 @@ impl Dialogs {
     /// The changes of a call that is asked about. They are to be shown at once where somebody could not wait for them.
     pub(super) fn set_diff(&mut self, call: &CallId, files: &Arc<Vec<LoadedDiff>>) -> Option<DialogOutcome> {
         for open in self.open.iter_mut().filter(|open| open.call.as_ref() == Some(call)) {
-            open.diff = Some(Arc::clone(files));
+            open.diff.loaded = Some(Arc::clone(files));
             open.reading = ReadProgress::default();
             open.rows = None;
         }
         let current = self.current()?;
-        std::mem::take(&mut current.wants_diff).then(|| current.show_diff())
+        std::mem::take(&mut current.diff.is_wanted).then(|| current.show_diff())
     }
 
     /// An answer that could not be passed on is not given.
@@ -258,9 +266,9 @@ impl QuestionDialog {
             selected: preselected(ask, choices),
             field: None,
             call,
-            diff: None,
-            wants_diff: false,
+            diff: AskedDiff::default(),
             ready_at: Time::from_millis(0),
+            has_text_beside: false,
             is_answered: false,
         };
         // Where words are all that is asked for, they can be written at once.
@@ -463,8 +471,8 @@ impl QuestionDialog {
         // Only some questions can be answered with a part of the change.
         let can_be_divided = self.ask.permission().is_some_and(|asked| asked.hunks.is_some());
         let asked = can_be_divided.then(|| self.checkpoint.clone());
-        self.wants_diff = self.diff.is_none();
-        self.diff.clone().map_or(DialogOutcome::Moved, |files| DialogOutcome::ShowDiff(files, asked))
+        self.diff.is_wanted = self.diff.loaded.is_none();
+        self.diff.loaded.clone().map_or(DialogOutcome::Moved, |files| DialogOutcome::ShowDiff(files, asked))
     }
 
     /// Changes what is asked about before it is allowed: the command, the rule, the plan.

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use trimtab_host::config::Flag;
+use trimtab_host::config::{self, Flag};
 use trimtab_vocab::event::RequestFact;
 use trimtab_vocab::{Fact, FileState, FileWrite, RequestId};
 
@@ -61,6 +61,7 @@ impl Person {
             while_running: None,
             session: None,
             subtasks: None,
+            autonomy: None,
         };
         self.executor.run(Cmd::Send(Box::new(outgoing)));
         request

@@ -53,19 +53,23 @@ actions! {
     Newline: Talk, "newline", ["shift-enter", "alt-enter", "ctrl-j"], "start a new line (also \\ and Enter)";
     Interrupt: Talk, "interrupt", ["esc"], "stop the running request, or close the view";
     EditPending: Talk, "edit-pending", ["alt-up"], "edit the latest queued message";
-    CycleMode: Talk, "mode", ["shift-tab"], "switch the mode";
+    CycleAutonomy: Talk, "autonomy", ["shift-tab"], "switch the autonomy: careful, standard, trusting, plan";
+    CycleMode: Talk, "mode", ["alt-m"], "switch the mode";
     CycleEffort: Talk, "effort", ["alt-e"], "switch the effort";
     History: Talk, "history", ["ctrl-r"], "search your earlier messages";
     Stash: Talk, "stash", ["ctrl-s"], "stash or restore the draft";
     Paste: Talk, "paste", ["ctrl-v"], "paste text or an image from the clipboard";
     Editor: Talk, "editor", ["ctrl-g"], "write in your editor";
-    Open: Talk, "open", ["alt-o"], "expand the pasted text at the cursor";
+    Open: Talk, "open", ["alt-o", "ctrl-]"], "expand the pasted text at the cursor";
+    DropOutput: Talk, "drop-output", ["ctrl-x"], "drop the command output from the next message";
     Quit: Talk, "quit", ["ctrl-c"], "clear the draft; twice: quit";
     Leave: Talk, "leave", ["ctrl-d"], "quit, if the input is empty";
     Pause: Talk, "pause", ["alt-p"], "pause after this step, or continue";
+    Background: Talk, "background", ["ctrl-b"], "let the running command continue in the background, or go left";
     Implement: Talk, "implement", ["alt-i"], "start the work that you discussed";
     Questions: Views, "questions", ["alt-q"], "hide or show the question";
-    Changes: Views, "changes", ["alt-c"], "review and undo changes (also esc esc)";
+    Rewind: Views, "rewind", ["alt-r"], "go back to an earlier message, with the files (also esc esc)";
+    Changes: Views, "changes", ["alt-c"], "review and undo changes";
     Sessions: Views, "sessions", ["alt-s"], "show earlier sessions";
     Transcript: Views, "transcript", ["ctrl-o"], "show the complete transcript";
     Trace: Views, "trace", ["alt-t"], "show how long each call took";
@@ -77,7 +81,7 @@ actions! {
     PageDown: Views, "page-down", ["pagedown"], "go down a page";
     Redraw: Views, "redraw", ["ctrl-l"], "redraw the screen";
     Suspend: Views, "suspend", ["ctrl-z"], "suspend; `fg` returns";
-    Left: Write, "left", ["left", "ctrl-b"], "go left";
+    Left: Write, "left", ["left"], "go left";
     Right: Write, "right", ["right", "ctrl-f"], "go right";
     WordLeft: Write, "word-left", ["alt-left", "ctrl-left", "alt-b"], "go left by a word";
     WordRight: Write, "word-right", ["alt-right", "ctrl-right", "alt-f"], "go right by a word";
@@ -94,9 +98,9 @@ actions! {
     KillToEnd: Write, "cut-to-end", ["ctrl-k"], "cut to the end of the line";
     KillToStart: Write, "cut-to-start", ["ctrl-u"], "cut to the start of the line";
     Yank: Write, "put", ["ctrl-y"], "paste the text that was cut";
-    YankOlder: Write, "put-older", ["alt-y"], "paste the text that was cut before";
+    YankOlder: Write, "put-older", ["alt-y", "ctrl-^"], "paste the text that was cut before";
     Undo: Write, "undo", ["ctrl-_", "ctrl-/"], "undo";
-    Redo: Write, "redo", ["alt-/"], "redo";
+    Redo: Write, "redo", ["alt-/", "ctrl-\\"], "redo";
 }
 
 impl KeyAction {

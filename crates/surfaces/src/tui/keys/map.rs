@@ -7,6 +7,9 @@ use trimtab_vocab::{Problem, ProblemKind};
 use super::action::{KeyAction, KeyGroup, ROWS};
 use super::input::{Chord, Key};
 
+/// The file beside the settings in which a person assigns keys.
+pub const KEYMAP_FILE: &str = "keymap.toml";
+
 /// The keys of every action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyMap {
@@ -69,6 +72,30 @@ impl KeyMap {
                 .hint("You could not quit without it. Assign a key, for example quit = \"ctrl-c\"."));
         }
         Ok(Self::new(keys))
+    }
+
+    /// The keys of the settings, with those of the keymap file over them. What is wrong in that file is left out
+    /// and reported, so that a mistyped line loses no other key.
+    pub fn with_file(
+        settings: &BTreeMap<String, String>,
+        file: &BTreeMap<String, String>,
+    ) -> Result<(Self, Vec<Problem>), Problem> {
+        let mut map = Self::with(settings)?;
+        let (mut wanted, mut wrong) = (settings.clone(), Vec::new());
+        for (name, keys) in file {
+            let before = wanted.insert(name.clone(), keys.clone());
+            match Self::with(&wanted) {
+                Ok(with) => map = with,
+                Err(problem) => {
+                    wrong.push(Problem { message: format!("{KEYMAP_FILE}: {}", problem.message), ..problem });
+                    match before {
+                        Some(before) => wanted.insert(name.clone(), before),
+                        None => wanted.remove(name),
+                    };
+                }
+            }
+        }
+        Ok((map, wrong))
     }
 
     /// What a key means.
@@ -178,6 +205,29 @@ mod tests {
         assert!(hint(&[("history", "f2"), ("steps", "f2")]).starts_with("Assign another key"));
         assert!(hint(&[("quit", "")]).starts_with("You could not quit"));
         assert!(hint(&[("steps", "ctrl-c")]).starts_with("You could not quit"));
+    }
+
+    #[test]
+    fn what_is_wrong_in_the_file_loses_no_other_key() {
+        let owned = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(name, keys)| ((*name).to_owned(), (*keys).to_owned())).collect()
+        };
+        let file = owned(&[("changes", "f2"), ("histry", "f3"), ("quit", ""), ("steps", "f2"), ("trace", "f4")]);
+        let (map, wrong) = KeyMap::with_file(&owned(&[("trace", "f9"), ("help", "f1")]), &file).expect("keys");
+        assert_eq!(action(&map, "f2"), Some(KeyAction::Changes));
+        assert_eq!(action(&map, "f4"), Some(KeyAction::Trace), "the file goes over the settings");
+        assert_eq!((action(&map, "f9"), action(&map, "f1")), (None, Some(KeyAction::Help)));
+        assert_eq!(action(&map, "ctrl-c"), Some(KeyAction::Quit));
+        assert_eq!(action(&map, "ctrl-t"), Some(KeyAction::Steps), "it keeps the key that it had");
+        let messages: Vec<&str> = wrong.iter().map(|problem| problem.message.as_str()).collect();
+        assert_eq!(
+            messages,
+            [
+                "keymap.toml: Unknown action histry in [keys].",
+                "keymap.toml: No key is left for keys.quit.",
+                "keymap.toml: keys.changes and keys.steps are both f2.",
+            ]
+        );
     }
 
     #[test]

@@ -6,4 +6,4 @@ mod map;
 
 pub use action::{KeyAction, KeyGroup};
 pub use input::{Chord, Key, TerminalInput, begin, end};
-pub use map::{HelpRow, KeyMap};
+pub use map::{HelpRow, KEYMAP_FILE, KeyMap};

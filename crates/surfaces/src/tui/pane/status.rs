@@ -3,22 +3,23 @@
 use ratatui::text::{Line, Span};
 use trimtab_vocab::event::{RequestFact, RouteDecision, RouteFact, SessionFact, UsageFact};
 use trimtab_vocab::format;
-use trimtab_vocab::{Effort, Event, Fact, Mode, Usage, WorkerSpending};
+use trimtab_vocab::{Autonomy, Effort, Event, Fact, Mode, Usage, WorkerSpending};
 use unicode_width::UnicodeWidthStr;
 
+use crate::tui::autonomy::AutonomySwitch;
 use crate::tui::text::cut;
 use crate::tui::theme::{StyleName, Theme};
 use crate::words::sanitize_cells;
 
 /// What the line can show, in the order in which it does by default.
 pub(in crate::tui) const PARTS: [&str; 12] = [
-    "mode", "model", "effort", "folder", "branch", "autonomy", "context", "tokens", "cached", "speed", "cost",
+    "mode", "autonomy", "model", "effort", "folder", "branch", "context", "tokens", "cached", "speed", "cost",
     "session",
 ];
 
 /// The same by importance: what goes first where there is little room stands last.
 const IMPORTANT: [&str; 12] = [
-    "mode", "model", "context", "cost", "effort", "folder", "branch", "tokens", "speed", "cached", "autonomy",
+    "mode", "model", "autonomy", "context", "cost", "effort", "folder", "branch", "tokens", "speed", "cached",
     "session",
 ];
 
@@ -31,7 +32,7 @@ pub(in crate::tui) struct StatusLine {
     pub(in crate::tui) effort: Option<Effort>,
     pub(in crate::tui) folder: String,
     pub(in crate::tui) branch: Option<String>,
-    pub(in crate::tui) autonomy: String,
+    pub(in crate::tui) autonomy: AutonomySwitch,
     pub(in crate::tui) budget: Option<f64>,
     /// What is shown, by name.
     pub(in crate::tui) parts: Vec<String>,
@@ -77,6 +78,7 @@ impl StatusLine {
     /// What is known of another session is not true of this one.
     pub(in crate::tui) fn begin_session(&mut self) {
         self.known = SessionFigures::default();
+        self.autonomy.begin_session();
     }
 
     pub(in crate::tui) fn observe(&mut self, event: &Event) {
@@ -92,11 +94,13 @@ impl StatusLine {
                 }
             }
             Fact::Session(SessionFact::Titled { title, .. }) => self.known.title.clone_from(title),
+            Fact::Session(SessionFact::Autonomy { level, .. }) => self.autonomy.record(*level),
             Fact::Request(RequestFact::Received { settings, .. }) => {
                 if !settings.models.model.is_empty() {
                     self.model.clone_from(&settings.models.model);
                 }
                 self.budget = settings.models.budget_usd.or(self.budget);
+                self.autonomy.limit = settings.autonomy.limit;
                 let copilot = &settings.copilot;
                 self.known.talk = match (copilot.allow_execution_transition, copilot.conversational) {
                     (false, _) => Talk::Only,
@@ -131,7 +135,13 @@ impl StatusLine {
             "speed" => (format!("{} tok/s", format::number(self.known.speed?.round() as u64)), StyleName::Dim),
             "folder" => (self.folder.clone(), StyleName::Dim),
             "branch" => (format!("⎇ {}", self.branch.as_ref()?), StyleName::Dim),
-            "autonomy" => (self.autonomy.clone(), StyleName::Dim),
+            // A plan changes nothing at any level.
+            "autonomy" if self.mode == Mode::Plan => return None,
+            "autonomy" => {
+                let level = self.autonomy.level();
+                let style = if level == Autonomy::Trusting { StyleName::Warning } else { StyleName::Dim };
+                (level.name().to_owned(), style)
+            }
             "context" => {
                 let (used, window) = self.known.context.filter(|(_, window)| *window > 0)?;
                 let percent = used * 100 / window;
@@ -157,6 +167,42 @@ impl StatusLine {
             "session" => (Some(self.known.title.clone()).filter(|title| !title.is_empty())?, StyleName::Dim),
             _ => return None,
         })
+    }
+
+    /// The title of the session.
+    pub(in crate::tui) fn title(&self) -> &str {
+        &self.known.title
+    }
+
+    /// All that is known, a line for each.
+    pub(in crate::tui) fn report(&self, session: Option<&str>) -> Vec<String> {
+        let usage = &self.known.usage;
+        let mut rows: Vec<(&str, String)> = Vec::new();
+        rows.extend(session.map(|session| ("session", format!("{session}  {}", self.known.title))));
+        rows.push((
+            "folder",
+            [Some(self.folder.clone()), self.part("branch").map(|part| part.0)]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join("  "),
+        ));
+        rows.push(("model", self.model.clone()));
+        rows.push(("effort", self.effort.map_or("auto", Effort::name).to_owned()));
+        rows.extend(self.part("mode").map(|part| ("mode", part.0)));
+        rows.extend(self.part("autonomy").map(|part| ("autonomy", part.0)));
+        if let Some((used, window)) = self.known.context.filter(|(_, window)| *window > 0) {
+            let (percent, used) = (used * 100 / window, format::number(used));
+            rows.push(("context", format!("{used} of {} tokens ({percent}%)", format::number(window))));
+        }
+        let about = if usage.estimated { "~" } else { "" };
+        let cached = usage.cached_percent().map(|percent| format!(" ({percent}% cached)")).unwrap_or_default();
+        let (read, written) = (format::number(usage.input_tokens), format::number(usage.output_tokens));
+        rows.push(("tokens", format!("{about}{read} in{cached}, {about}{written} out")));
+        rows.extend(self.part("cost").map(|part| ("cost", part.0)));
+        rows.extend(self.part("speed").map(|part| ("speed", part.0)));
+        let rows = rows.into_iter().filter(|(_, value)| !value.trim().is_empty());
+        rows.map(|(name, value)| format!("  {name:<10} {}", value.trim_end())).collect()
     }
 
     /// As many parts as there is room for, in their order; the less important ones are the first to go.

@@ -95,6 +95,21 @@ fn the_input_line_stays_where_it_is_while_the_region_above_it_grows_and_shrinks(
 }
 
 #[test]
+fn no_hole_is_left_where_a_dialog_was() {
+    let mut terminal = Terminal::new(20, 12, 0);
+    terminal.frame(&["a"], &["1", "2", "3", "4", "5", "6", "7", ">"]);
+    terminal.frame(&["b"], &[">"]);
+    assert_eq!(terminal.screen(), "a\nb\n>");
+    terminal.frame(&["c"], &["x", ">"]);
+    assert_eq!(terminal.screen(), "a\nb\nc\nx\n>");
+    // A list that becomes shorter while one types leaves the input where it is.
+    terminal.frame(&[], &["1", "2", "3", "4", "5", "6", ">"]);
+    terminal.screen.hold(true);
+    terminal.frame(&[], &["1", ">"]);
+    assert_eq!(terminal.screen(), "a\nb\nc\n\n\n\n\n\n1\n>");
+}
+
+#[test]
 fn only_what_changed_is_written() {
     let mut terminal = Terminal::new(40, 10, 0);
     terminal.frame(&[], &["Thinking 0.1 s", "> hello", "model  12%"]);
@@ -186,13 +201,26 @@ fn nothing_is_left_of_the_live_region_at_the_end() {
 #[test]
 fn styles_are_written_and_end_with_the_line() {
     let mut bytes = String::new();
-    line(&mut bytes, &Line::from(vec!["a".red().bold(), "b".into()]));
+    line(&mut bytes, &Line::from(vec!["a".red().bold(), "b".into()]), 20);
     assert_eq!(bytes, "\u{1b}[0m\u{1b}[K\u{1b}[0;1;31ma\u{1b}[0mb\u{1b}[0m");
     let mut cells = Buffer::empty(Rect::new(0, 0, 3, 1));
     cells.set_string(0, 0, "xy", ratatui::style::Style::new().fg(ratatui::style::Color::Indexed(9)));
     bytes.clear();
     row(&mut bytes, &cells, 0);
     assert_eq!(bytes, "\u{1b}[0m\u{1b}[K\u{1b}[0;38;5;9mxy\u{1b}[0m");
+}
+
+#[test]
+fn an_address_is_a_link_to_itself_unless_it_may_go_on_in_the_next_row() {
+    let written = |text: &str, width: u16| {
+        let mut bytes = String::new();
+        line(&mut bytes, &Line::from(text.to_owned()), width);
+        bytes.replace("\u{1b}[0m", "").replace("\u{1b}[K", "").replace('\u{1b}', "^")
+    };
+    let link = "^]8;;https://a.example/b?c=d^\\https://a.example/b?c=d^]8;;^\\";
+    assert_eq!(written("See (https://a.example/b?c=d).", 80), format!("See ({link})."));
+    assert_eq!(written("https://a.example/b?c=d", 23), "https://a.example/b?c=d");
+    assert_eq!(written("http:// and https:// alone", 80), "http:// and https:// alone");
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn the_history_stands_above_the_change_on_a_narrow_screen_and_beside_it_on_a_wid
     Change History
     ● #1 notes.txt  +1 −1  1s ago
 
-      notes.txt  +2 −2 ~2  ++--
+      notes.txt  +2 −2  ++--
     › @@ notes.txt:1 @@
        1  1   line 1
        2    - line 2
@@ -95,12 +95,12 @@ fn the_history_stands_above_the_change_on_a_narrow_screen_and_beside_it_on_a_wid
       @@ notes.txt:2 @@
       26 26   line 26
       27 27   line 27
-    ↑ ↓ select · r undo to here · f redo … esc close
+    ↑ ↓ select · r undo this and later … esc close
     ");
     let mut wide = opened(130, 12, vec![two_hunks()]);
     insta::assert_snapshot!(wide.view(), @"
     Change History
-    ● #1 notes.txt  +1 −1  1s ago              notes.txt  +2 −2 ~2  ++--
+    ● #1 notes.txt  +1 −1  1s ago              notes.txt  +2 −2  ++--
                                              › @@ notes.txt:1 @@
                                                 1  1   line 1
                                                 2    - line 2
@@ -110,7 +110,7 @@ fn the_history_stands_above_the_change_on_a_narrow_screen_and_beside_it_on_a_wid
                                                 5  5   line 5
                                                  … 20 unchanged lines …
                                                @@ notes.txt:2 @@
-    ↑ ↓ select · r undo to here · f redo · enter show · n p hunks · space mark · u undo marked · esc close
+    ↑ ↓ select · r undo this and later · f redo to this · u undo marked · enter scroll · n p hunks · space mark · esc close
     ");
 }
 
@@ -166,7 +166,7 @@ fn a_move_is_previewed_made_once_and_told() {
     let mut stage = opened(80, 14, vec![two_hunks()]);
     stage.key("r");
     assert!(stage.view().contains("Undo 1 change?"), "{}", stage.view());
-    for key in ["m", "o", "enter", "space"] {
+    for key in ["m", "o", "space"] {
         assert_eq!(control(&stage.key(key)), None, "{key} was not named");
     }
     let wanted = Control::Rewind { steps: 1, on_conflict: OnConflict::Refuse };
@@ -291,7 +291,7 @@ fn hunks_of_a_question_can_be_left_out() {
     asked(&mut stage, vec![two_hunks()], Some(2));
     insta::assert_snapshot!(stage.view(), @"
     The proposed change
-      notes.txt  +2 −2 ~2  ++--
+      notes.txt  +2 −2  ++--
     › @@ notes.txt:1 @@
        1  1   line 1
        2    - line 2

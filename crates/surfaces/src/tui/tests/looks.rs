@@ -185,7 +185,7 @@ fn an_answer_has_its_sections_its_programs_and_what_was_done() {
       Changed src/a.rs (+3 −1) · ran 2 commands, 1 failed
     ────────────────────────────────────────────────────────────
     › Ask Trimtab to do something…
-    auto · model · ~/boat · ⎇ main                        ? help
+    auto · standard · model · ~/boat · ⎇ main             ? help
     ");
 }
 
@@ -210,10 +210,10 @@ fn an_answer_in_a_form_is_words_as_it_comes_and_no_json() {
 
     It is mended.
 
-    ⠋ Writing... 0.0 s · call 1 of 25  esc stops
+    ⠋ Writing... 0.0 s · ~11 tokens  esc stops
     ────────────────────────────────────────────────────────────
     › Steer the running request…
-    auto · b · ~/boat · ⎇ main                            ? help
+    auto · standard · b · ~/boat · ⎇ main                 ? help
     ");
 }
 
@@ -277,7 +277,7 @@ fn a_session_is_forked_before_anything_that_was_said() {
     stage.key("enter");
     let view = stage.view();
     let places: Vec<&str> = view.lines().skip(2).take(3).map(str::trim_start).collect();
-    assert!(places[0].starts_with("› Behind everything"), "{view}");
+    assert!(places[0].starts_with("› At the end"), "{view}");
     assert_eq!(places[1..], ["Before: In red", "Before: Paint the hull"], "the latest first");
     stage.key("down");
     let session: trimtab_vocab::SessionId = "s1".parse().expect("a name");
@@ -331,4 +331,19 @@ fn an_answer_that_leaves_a_banner_out_is_shown_once_and_without_it() {
     stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {}}));
     let screen = stage.screen();
     assert_eq!(screen.matches("All is mended.").count(), 1, "{screen}");
+}
+
+#[test]
+fn the_time_that_a_question_waits_is_not_that_of_its_tool() {
+    let mut stage = Stage::new(80, 24);
+    at_work(&mut stage);
+    stage.asked(permission());
+    stage.now += 5_000;
+    stage.fact(json!({"type": "checkpoint.resolved", "checkpoint": "k1", "choice": "allow", "by": "user"}));
+    stage.now += 200;
+    stage.fact(json!({"type": "tool.finished", "call": "c1", "status": "ok", "preview": "x"}));
+    let now = Time::from_millis(stage.now);
+    let spans: Vec<(&str, i64)> = stage.app.trace.spans().map(|span| (span.kind, span.millis(now))).collect();
+    assert_eq!(spans.last(), Some(&("asked", 6_000)));
+    assert!(spans.contains(&("tool", 200)), "{spans:?}");
 }

@@ -56,14 +56,14 @@ fn the_board_shows_how_far_each_sub_task_is_until_all_are_over() {
     • ▶ 2. Create login route (test/model)
     • ✓ 2. Create login route · 12 s · $0.01
 
-    ⠋ Beginning... 12.0 s  esc stops
+    ⠋ Starting... 12.0 s  esc stops
     🔄 Running 3 sub-tasks in parallel...  alt-w opens them
     ▶ 1. Create user model      ██████████░░░░░░░░░░  50%  12 s · $0.01
     ✓ 2. Create login route     ████████████████████ 100%  12 s · $0.01
     Waiting: 3. Create auth middleware (depends on 1, 2)
     ──────────────────────────────────────────────────────────────────────────────────────────
     › Steer the running request…
-    auto · model · ~/boat · ⎇ main · 4 tokens · $0.02                                   ? help
+    auto · standard · model · ~/boat · ⎇ main · 4 tokens · $0.02                        ? help
     ");
     assert_eq!(board(&mut stage).len(), first, "nothing moves while the tasks do");
     moved(&mut stage, "1", "completed", 1.0);
@@ -148,7 +148,7 @@ fn the_ways_to_break_a_request_down_are_listed_with_their_figures() {
       3. Use C
     › 4. Let AI decide
     number or enter to answer · tab adds a note · alt-q later · esc stops
-    auto · model · ~/boat · ⎇ main · edits files, asks before commands                  ? help
+    auto · standard · model · ~/boat · ⎇ main                                           ? help
     ");
 }
 
@@ -197,7 +197,7 @@ fn a_plan_of_sub_tasks_is_shown_and_edited_as_text() {
       4. Start C
       5. Cancel
     number or enter to answer · e edits the plan · tab adds a note … esc stops
-    auto · model · ~/boat · ⎇ main · edits files, asks before commands        ? help
+    auto · standard · model · ~/boat · ⎇ main                                 ? help
     "#);
     assert!(stage.key("e").is_empty());
     stage.write("x");
@@ -234,7 +234,7 @@ fn conflict(partial: bool) -> Value {
         "ours": "print('HELLO')\n", "theirs": "print('hello, sir')\n", "partial": partial});
     asked(
         "confirm",
-        "a.py was changed in two ways at the same place.",
+        "a.py has conflicting changes.",
         choices,
         json!({"about": "mergeConflict", "conflict": conflict, "remaining": 1}),
     )
@@ -249,7 +249,7 @@ fn a_conflict_shows_both_sides_and_an_edit_starts_from_the_second() {
     › Change the greeting
     ────────────────────────────────────────────────────────────────────────────────
     Conflict
-    a.py was changed in two ways at the same place.
+    a.py has conflicting changes.
     Before:
       | print('hello')
     A, sub-task 1:
@@ -262,7 +262,7 @@ fn a_conflict_shows_both_sides_and_an_edit_starts_from_the_second() {
       3. Edit
     › 4. Let the model merge
     number or enter to answer · e edits the text · tab adds a note … esc stops
-    auto · model · ~/boat · ⎇ main · edits files, asks before commands        ? help
+    auto · standard · model · ~/boat · ⎇ main                                 ? help
     ");
     stage.key("3");
     stage.write("# ");
@@ -302,7 +302,7 @@ fn a_failed_sub_task_says_what_is_skipped_with_it() {
       2. Edit instruction
       3. Skip
     number or enter to answer · tab adds a note · alt-q later · esc stops
-    auto · model · ~/boat · ⎇ main · edits files, asks before commands        ? help
+    auto · standard · model · ~/boat · ⎇ main                                 ? help
     ");
 }
 
@@ -331,7 +331,7 @@ fn a_question_of_a_worker_says_whose_it_is() {
     › 1. red
       2. blue
     number or enter to answer · tab adds a note · alt-q later · esc stops
-    auto · model · ~/boat · ⎇ main · 4 tokens · $0.02                         ? help
+    auto · standard · model · ~/boat · ⎇ main · 4 tokens · $0.02              ? help
     ");
 }
 

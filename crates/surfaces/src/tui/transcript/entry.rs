@@ -7,14 +7,15 @@ use trimtab_vocab::event::Status;
 use trimtab_vocab::format;
 use trimtab_vocab::{Answer, Problem, ProblemKind, Usage};
 
-use super::{ReplyEntry, ToolEntry};
+use super::{ReplyEntry, ThoughtEntry, ToolEntry};
 use crate::structured_answer;
 use crate::tui::markdown::render;
 use crate::tui::pane::sticky::offered;
+use crate::tui::shell_output::without_outputs;
 use crate::tui::text::wrapped;
 use crate::tui::theme::{StyleName, Theme};
-use crate::words::sanitize_cells;
 use crate::words::wrap;
+use crate::words::{self, sanitize_cells};
 
 /// One thing that was said or done.
 #[derive(Debug)]
@@ -24,17 +25,24 @@ pub(in crate::tui) enum TranscriptEntry {
     /// A model's words.
     Reply(ReplyEntry),
     /// What a model thought before it spoke.
-    Thought { text: String, is_whole: bool },
+    Thought(ThoughtEntry),
     /// A tool that was used.
     Tool(Box<ToolEntry>),
-    /// A line that a person should see.
+    /// A notice for the user.
     Note { mark: LineMark, text: String },
     /// Lines that belong together: a list of steps, a block about a command.
     Block { lines: Vec<String> },
     /// What an answer has beside its words.
     Answer { answer: Box<Answer> },
     /// A request came to its end.
-    Ended { status: Status, error: Option<Problem>, took: Option<Duration>, usage: Usage, done: Option<String> },
+    Ended {
+        status: Status,
+        error: Option<Problem>,
+        took: Option<Duration>,
+        usage: Usage,
+        done: Option<String>,
+        is_warned: bool,
+    },
 }
 
 /// What sort of line it is.
@@ -83,32 +91,21 @@ impl TranscriptEntry {
         match self {
             Self::Reply(reply) => reply.is_done,
             Self::Tool(tool) => tool.is_done(),
+            Self::Thought(thought) => thought.is_done,
             _ => true,
         }
     }
 
     /// Whether it stands close to its like, without a blank row.
     pub(super) fn is_close(&self) -> bool {
-        matches!(self, Self::Tool(_) | Self::Note { .. } | Self::Thought { .. } | Self::Ended { .. })
+        matches!(self, Self::Tool(_) | Self::Note { .. } | Self::Thought(_) | Self::Ended { .. })
     }
 
     /// Its rows with nothing folded.
     pub(super) fn whole(&mut self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         match self {
-            Self::Thought { text, .. } => {
-                let mut rows = self::signed(
-                    "✻",
-                    StyleName::Dim,
-                    vec![Span::styled("Thought", theme.style(StyleName::Dim))],
-                    width,
-                    theme,
-                );
-                let text = sanitize_cells(text.trim());
-                rows.extend(text.lines().flat_map(|line| {
-                    wrap(&Line::from(Span::styled(format!("  {line}"), theme.style(StyleName::Quote))), width, 2)
-                }));
-                rows
-            }
+            Self::Said { text, note } => said(text, note.as_deref(), width, theme, usize::MAX),
+            Self::Thought(thought) => thought.whole(width, theme),
             Self::Tool(tool) => tool.whole(width, theme),
             entry => entry.lines(width, theme),
         }
@@ -118,35 +115,9 @@ impl TranscriptEntry {
     pub(in crate::tui) fn lines(&mut self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let style = |name| theme.style(name);
         match self {
-            Self::Said { text, note } => {
-                let mut rows = Vec::new();
-                for (at, line) in sanitize_cells(text.trim_end()).lines().enumerate() {
-                    let sign = if at == 0 { "›" } else { " " };
-                    rows.extend(signed(
-                        sign,
-                        StyleName::Person,
-                        vec![Span::styled(line.to_owned(), style(StyleName::Person))],
-                        width,
-                        theme,
-                    ));
-                }
-                if let Some(note) = note {
-                    rows.extend(signed(
-                        " ",
-                        StyleName::Dim,
-                        vec![Span::styled(sanitize_cells(note), style(StyleName::Dim))],
-                        width,
-                        theme,
-                    ));
-                }
-                rows
-            }
+            Self::Said { text, note } => said(text, note.as_deref(), width, theme, MOST_SAID),
             Self::Reply(reply) => reply.lines(width, theme),
-            Self::Thought { is_whole: true, .. } => self.whole(width, theme),
-            Self::Thought { text, .. } => {
-                let words = format!("Thought for {}", format::plural(text.trim().lines().count(), "line"));
-                signed("✻", StyleName::Dim, vec![Span::styled(words, style(StyleName::Dim))], width, theme)
-            }
+            Self::Thought(thought) => thought.lines(width, theme),
             Self::Tool(tool) => tool.lines(width, theme),
             Self::Note { mark, text } => {
                 let (sign, name) = mark.sign();
@@ -162,8 +133,8 @@ impl TranscriptEntry {
                 lines.iter().flat_map(|line| wrapped(&sanitize_cells(line), style(StyleName::Dim), width)).collect()
             }
             Self::Answer { answer } => beside(answer, width, theme),
-            Self::Ended { status, error, took, usage, done } => {
-                let mut rows = ended(*status, error.as_ref(), *took, usage, width, theme);
+            Self::Ended { status, error, took, usage, done, is_warned } => {
+                let mut rows = ended((*status, *is_warned), error.as_ref(), *took, usage, width, theme);
                 if let Some(done) = done {
                     let words = vec![Span::styled(sanitize_cells(done), style(StyleName::Dim))];
                     rows.extend(signed(" ", StyleName::Dim, words, width, theme));
@@ -172,6 +143,30 @@ impl TranscriptEntry {
             }
         }
     }
+}
+
+/// Rows of a message that are printed; a pasted log or the output of a command has more.
+const MOST_SAID: usize = 24;
+
+/// What a person said, in at most so many rows.
+fn said(text: &str, note: Option<&str>, width: usize, theme: &Theme, most: usize) -> Vec<Line<'static>> {
+    let mut rows = Vec::new();
+    let (text, outputs) = if most == usize::MAX { (text, Vec::new()) } else { without_outputs(text) };
+    for (at, line) in sanitize_cells(text.trim_end()).lines().enumerate() {
+        let sign = if at == 0 { "›" } else { " " };
+        let words = vec![Span::styled(line.to_owned(), theme.style(StyleName::Person))];
+        rows.extend(signed(sign, StyleName::Person, words, width, theme));
+    }
+    let dim = |text: String| vec![Span::styled(text, theme.style(StyleName::Dim))];
+    if rows.len() > most {
+        let hidden = format::plural(rows.len() - (most - 4), "more line");
+        rows.truncate(most - 4);
+        rows.extend(signed(" ", StyleName::Dim, dim(format!("… {hidden} · ctrl-o")), width, theme));
+    }
+    for line in outputs.iter().map(String::as_str).chain(note) {
+        rows.extend(signed(" ", StyleName::Dim, dim(sanitize_cells(line)), width, theme));
+    }
+    rows
 }
 
 /// What an answer has beside its words: changes and commands that it names, and what could be said next.
@@ -211,7 +206,7 @@ fn beside(answer: &Answer, width: usize, theme: &Theme) -> Vec<Line<'static>> {
 }
 
 fn ended(
-    status: Status,
+    (status, is_warned): (Status, bool),
     error: Option<&Problem>,
     took: Option<Duration>,
     usage: &Usage,
@@ -238,6 +233,8 @@ fn ended(
     // What was not done says so itself.
     let said = error.filter(|_| status == Status::NotDone).map(|problem| sanitize_cells(&problem.message));
     let (sign, name, word) = match status {
+        // What the last line warns of is no success.
+        Status::Completed if is_warned => ("!", StyleName::Warning, "Ended"),
         Status::Completed => ("✓", StyleName::Good, "Done"),
         Status::NotDone => ("✗", StyleName::Bad, "Not done"),
         Status::Failed => ("✗", StyleName::Bad, "Failed"),
@@ -255,7 +252,7 @@ fn ended(
             rows.extend(signed(
                 " ",
                 StyleName::Dim,
-                vec![Span::styled(sanitize_cells(hint), style(StyleName::Text))],
+                vec![Span::styled(sanitize_cells(&words::hint_on_screen(hint)), style(StyleName::Text))],
                 width,
                 theme,
             ));

@@ -5,15 +5,20 @@
 //! settled.
 
 mod entry;
+mod held;
 mod reply;
 mod show;
+mod thought;
 mod tool;
 
 use ratatui::text::Line;
-use trimtab_vocab::{CallId, Event};
+use trimtab_vocab::event::{ModelFact, ReplyFact, RequestFact};
+use trimtab_vocab::{CallId, Event, Fact};
 
 pub(super) use entry::{LineMark, TranscriptEntry};
+pub(super) use held::{HeldMessage, MessageTurn};
 pub(super) use reply::ReplyEntry;
+pub(super) use thought::ThoughtEntry;
 pub(super) use tool::ToolEntry;
 
 /// What a running tool does, in words: what, and with what.
@@ -23,9 +28,13 @@ pub(super) fn tool_words(name: &str, input: &serde_json::Value) -> (String, Stri
 
 use super::theme::Theme;
 use crate::conversation::{Conversation, SubtaskBoard};
+use held::HeldMessages;
 
 /// Rows that are printed of an earlier conversation when it is opened again.
-const TAIL: usize = 60;
+const TAIL: usize = 200;
+
+/// Entries among which the thought of the current call is looked for.
+const RECENT: usize = 64;
 
 /// What was said and done.
 #[derive(Debug, Default)]
@@ -40,6 +49,12 @@ pub(super) struct Transcript {
     /// What models think is printed whole from here on.
     shows_thinking: bool,
     conversation: Conversation,
+    /// Messages that wait for their turn, the oldest first.
+    held: HeldMessages,
+    /// A person has stopped the request: its end says so, and nothing else has to.
+    is_stopping: bool,
+    /// How often a call was made again without success since something was heard, and why.
+    retries: Option<(u32, String)>,
 }
 
 impl Transcript {
@@ -47,8 +62,8 @@ impl Transcript {
     pub(super) fn show_thinking(&mut self, on: bool) {
         self.shows_thinking = on;
         for entry in self.entries.iter_mut().skip(self.printed) {
-            if let TranscriptEntry::Thought { is_whole, .. } = entry {
-                *is_whole = on;
+            if let TranscriptEntry::Thought(thought) = entry {
+                thought.is_whole = on;
             }
         }
     }
@@ -77,13 +92,74 @@ impl Transcript {
         self.entries.push(TranscriptEntry::Note { mark, text: text.into() });
     }
 
+    /// Adds lines that belong together and that no fact tells.
+    pub(super) fn block(&mut self, lines: Vec<String>) {
+        self.entries.push(TranscriptEntry::Block { lines });
+    }
+
     /// Takes a fact in.
     pub(super) fn observe(&mut self, event: &Event) {
         let mut conversation = std::mem::take(&mut self.conversation);
-        for update in conversation.observe(event) {
-            show::show_update(self, &conversation, &update);
+        let is_waiting = self.held.waits(event);
+        for message in self.held.due(event) {
+            self.entries.push(TranscriptEntry::Said { text: message.text, note: message.note });
         }
+        self.think(&conversation, event);
+        for update in conversation.observe(event) {
+            // What is told of a request that waits stands with its message below, and not in the conversation.
+            if !is_waiting {
+                show::show_update(self, &conversation, event, &update);
+            }
+        }
+        self.held.observe(event);
         self.conversation = conversation;
+    }
+
+    /// Shows what a model thinks before it speaks. The conversation has it only once it is stored.
+    fn think(&mut self, conversation: &Conversation, event: &Event) {
+        match &event.fact {
+            Fact::Request(RequestFact::Stopping {}) => self.is_stopping = true,
+            Fact::Request(RequestFact::Received { .. } | RequestFact::Reopened {}) => self.is_stopping = false,
+            Fact::Reply(ReplyFact::Delta { call, .. } | ReplyFact::Saved { call, .. })
+                if conversation.calls().is_aside(call) => {}
+            Fact::Reply(ReplyFact::Delta { call, text, thinking, .. }) => {
+                if !thinking.is_empty() && self.thought(call).is_none() && self.reply(call).is_none() {
+                    let thought = ThoughtEntry::new(call.clone(), self.shows_thinking);
+                    self.entries.push(TranscriptEntry::Thought(thought));
+                }
+                if let Some(thought) = self.thought(call).filter(|thought| !thought.is_done) {
+                    thought.push(thinking, event.time);
+                    if !text.is_empty() {
+                        thought.end(Some(event.time));
+                    }
+                }
+            }
+            Fact::Reply(ReplyFact::Saved { call, .. }) | Fact::Model(ModelFact::Failed { call, .. }) => {
+                self.thought(call).into_iter().for_each(|thought| thought.end(Some(event.time)));
+            }
+            Fact::Request(RequestFact::Finished { .. }) => {
+                for entry in &mut self.entries[self.printed..] {
+                    if let TranscriptEntry::Thought(thought) = entry {
+                        thought.end(None);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What the model thought in a call that is under way or has just ended. Every piece of a reply asks for it, and most
+    /// calls have none, so that only the latest entries are looked at.
+    fn thought(&mut self, call: &CallId) -> Option<&mut ThoughtEntry> {
+        self.entries.iter_mut().rev().take(RECENT).find_map(|entry| match entry {
+            TranscriptEntry::Thought(thought) if thought.call == *call => Some(thought),
+            _ => None,
+        })
+    }
+
+    /// Messages that were sent and whose turn has not come, the oldest first.
+    pub(super) fn held(&self) -> &[HeldMessage] {
+        self.held.messages()
     }
 
     /// The sub-tasks that are under way.
@@ -114,7 +190,7 @@ impl Transcript {
         if from > 0 {
             let hint = TranscriptEntry::Note {
                 mark: LineMark::Quiet,
-                text: "Earlier parts of this session are not shown here.".into(),
+                text: "ctrl-o shows the earlier part of this session.".into(),
             };
             self.entries.insert(from, hint);
         }

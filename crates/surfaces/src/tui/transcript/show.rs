@@ -1,12 +1,13 @@
 //! What the entries of a conversation add to the transcript. What events mean for the rest of the screen is not told
 //! here.
 
-use trimtab_vocab::event::{Level, Status};
+use trimtab_vocab::event::{Level, RequestFact, Status};
 use trimtab_vocab::format;
-use trimtab_vocab::{Answer, CallId, StepStatus, Todo};
+use trimtab_vocab::{Answer, CallId, Event, Fact, Pill, StepStatus, Todo};
 
+use super::held::MessageTurn;
 use super::tool::CommandEntry;
-use super::{LineMark, ReplyEntry, ToolEntry, Transcript, TranscriptEntry};
+use super::{LineMark, ReplyEntry, ThoughtEntry, ToolEntry, Transcript, TranscriptEntry};
 use crate::conversation::{
     AppliedChange, Conversation, Entry, EntryChange, EntryUpdate, MessageVia, ModelReply, PlanProgress, ReplyState,
     RequestSummary, SessionNotice, ToolRun, UserMessage,
@@ -14,11 +15,19 @@ use crate::conversation::{
 use crate::words::conversation as entry_words;
 use crate::words::{self, effects};
 
-pub(super) fn show_update(transcript: &mut Transcript, conversation: &Conversation, update: &EntryUpdate) {
+pub(super) fn show_update(
+    transcript: &mut Transcript,
+    conversation: &Conversation,
+    event: &Event,
+    update: &EntryUpdate,
+) {
     let change = &update.change;
     let is_new = *change == EntryChange::Added;
+    if is_new && !matches!(conversation.entry(update.at), Entry::Retry(_) | Entry::UserMessage(_)) {
+        tell_retries(transcript);
+    }
     match conversation.entry(update.at) {
-        Entry::UserMessage(message) => user_message(transcript, message),
+        Entry::UserMessage(message) => user_message(transcript, event, message),
         Entry::Reply(reply) => reply_changed(transcript, reply, change),
         Entry::Tool(tool) => tool_changed(transcript, tool, change, conversation.is_in_series(&tool.call)),
         Entry::Commands(series) => {
@@ -41,7 +50,11 @@ pub(super) fn show_update(transcript: &mut Transcript, conversation: &Conversati
                 transcript.note(LineMark::Info, line);
             }
         }
-        Entry::Retry(retry) if is_new => transcript.note(LineMark::Warning, entry_words::retry(retry)),
+        // The live line counts down; one line is left of all of them.
+        Entry::Retry(retry) if is_new => {
+            let times = transcript.retries.take().map_or(0, |(times, _)| times);
+            transcript.retries = Some((times + 1, retry.error.message.clone()));
+        }
         Entry::Banner { level, text } => {
             let mark = if *level == Level::Info { LineMark::Info } else { LineMark::Warning };
             transcript.note(mark, text.clone());
@@ -59,21 +72,44 @@ pub(super) fn show_update(transcript: &mut Transcript, conversation: &Conversati
     }
 }
 
+/// Of several retries in a row, one line stays.
+fn tell_retries(transcript: &mut Transcript) {
+    if let Some((times, why)) = transcript.retries.take() {
+        let again = if times == 1 { "Retried once".to_owned() } else { format!("Retried {times} times") };
+        transcript.note(LineMark::Quiet, format!("{again}: {}", words::sentence(&why)));
+    }
+}
+
 fn block_of(transcript: &mut Transcript, lines: &[String]) {
     if !lines.is_empty() {
         transcript.entries.push(TranscriptEntry::Block { lines: lines.to_vec() });
     }
 }
 
-fn user_message(transcript: &mut Transcript, message: &UserMessage) {
-    let note = match &message.via {
-        MessageVia::Request(pill) => pill.as_ref().map(|pill| format!("calls the workflow {}", pill.from)),
-        MessageVia::Answer(_) => Some("taken as your answer".to_owned()),
-        MessageVia::Joined => Some("sent: the model sees it at its next step".to_owned()),
-        MessageVia::Steered if message.by == "user" => None,
-        MessageVia::Steered => return,
+/// What a message that begins with a slash calls.
+fn called(pill: &Pill) -> String {
+    let what = if pill.skill.is_some() { "loads the skill" } else { "calls" };
+    format!("{what} {}", pill.from)
+}
+
+fn user_message(transcript: &mut Transcript, event: &Event, message: &UserMessage) {
+    let into = match &event.fact {
+        Fact::Request(RequestFact::Joined { into, .. }) => Some(into),
+        _ => event.request.as_ref(),
     };
-    transcript.entries.push(TranscriptEntry::Said { text: message.text.clone(), note });
+    let (note, turn) = match &message.via {
+        MessageVia::Request(pill) => {
+            let request = event.request.clone().filter(|request| transcript.held.is_busy(Some(request)));
+            (pill.as_ref().map(|pill| called(pill)), request.map(MessageTurn::Queued))
+        }
+        MessageVia::Answer(_) => (Some("taken as your answer".to_owned()), None),
+        MessageVia::Steered if message.by != "user" => return,
+        MessageVia::Joined | MessageVia::Steered => (None, into.cloned().map(MessageTurn::Steers)),
+    };
+    match turn {
+        Some(turn) => transcript.held.hold(&message.text, note, turn),
+        None => transcript.entries.push(TranscriptEntry::Said { text: message.text.clone(), note }),
+    }
 }
 
 fn reply_changed(transcript: &mut Transcript, reply: &ModelReply, change: &EntryChange) {
@@ -88,7 +124,7 @@ fn reply_changed(transcript: &mut Transcript, reply: &ModelReply, change: &Entry
         EntryChange::Ended => {
             thought(transcript, reply);
             transcript.reply(&reply.call).into_iter().for_each(ReplyEntry::end);
-            if reply.state == ReplyState::Partial && !reply.text.trim().is_empty() {
+            if reply.state == ReplyState::Partial && !reply.text.trim().is_empty() && !transcript.is_stopping {
                 transcript.note(LineMark::Quiet, entry_words::REPLY_BROKE_OFF);
             }
         }
@@ -97,17 +133,23 @@ fn reply_changed(transcript: &mut Transcript, reply: &ModelReply, change: &Entry
     }
 }
 
-/// What a model thought stands before what it said, unless that is printed.
+/// What a model thought stands before what it said. Where it was not seen as it came and the reply is printed already, it
+/// comes after it.
 fn thought(transcript: &mut Transcript, reply: &ModelReply) {
     if reply.thinking.trim().is_empty() {
+        return;
+    }
+    if let Some(thought) = transcript.thought(&reply.call) {
+        thought.text.clone_from(&reply.thinking);
         return;
     }
     let is_of_reply = |entry: &TranscriptEntry| matches!(entry, TranscriptEntry::Reply(entry) if entry.call == reply.call && !entry.is_begun);
     let at = transcript.entries.iter().rposition(is_of_reply).filter(|at| *at >= transcript.printed);
     let at = at.unwrap_or(transcript.entries.len());
-    transcript
-        .entries
-        .insert(at, TranscriptEntry::Thought { text: reply.thinking.clone(), is_whole: transcript.shows_thinking });
+    let mut thought = ThoughtEntry::new(reply.call.clone(), transcript.shows_thinking);
+    thought.text.clone_from(&reply.thinking);
+    thought.end(None);
+    transcript.entries.insert(at, TranscriptEntry::Thought(thought));
 }
 
 fn tool_changed(transcript: &mut Transcript, tool: &ToolRun, change: &EntryChange, is_in_series: bool) {
@@ -192,7 +234,8 @@ fn noticed(transcript: &mut Transcript, notice: &SessionNotice) {
         SessionNotice::Inherited { text, .. } => {
             return block_of(transcript, &words::handoff_summary(text));
         }
-        SessionNotice::Forked { from } => (LineMark::Info, format!("Forked from session {from}.")),
+        SessionNotice::Forked { from, is_rewind: true } => (LineMark::Info, words::rewound_from(from)),
+        SessionNotice::Forked { from, is_rewind: false } => (LineMark::Info, format!("Forked from session {from}.")),
         SessionNotice::Extended => (LineMark::Info, words::EXTENDED.to_owned()),
         SessionNotice::Refused { reason } | SessionNotice::MoveRefused { reason } => {
             (LineMark::Warning, reason.clone())
@@ -205,6 +248,10 @@ fn noticed(transcript: &mut Transcript, notice: &SessionNotice) {
         SessionNotice::Moved { undone, files } => {
             let what = if *undone { "Undid" } else { "Redid" };
             (LineMark::Info, format!("{what}: {}", entry_words::file_names(files)))
+        }
+        SessionNotice::Background(notice) => {
+            let mark = if notice.is_failure() { LineMark::Warning } else { LineMark::Info };
+            (mark, words::background_notice(notice))
         }
         SessionNotice::Rule(_)
         | SessionNotice::Memory(_)
@@ -243,7 +290,9 @@ fn last_call(transcript: &Transcript) -> CallId {
 }
 
 fn ended(transcript: &mut Transcript, summary: &RequestSummary) {
+    let is_warned = matches!(transcript.entries.last(), Some(TranscriptEntry::Note { mark: LineMark::Warning, .. }));
     transcript.entries.push(TranscriptEntry::Ended {
+        is_warned,
         status: summary.status,
         error: summary.error.clone(),
         took: summary.took,

@@ -54,12 +54,15 @@ pub(in crate::tui) struct ToolEntry {
 #[derive(Debug, Default)]
 pub(super) struct CommandEntry {
     pub(super) output: String,
+    /// Lines that came in all, those that are not kept among them.
+    lines: usize,
     pub(super) run: CommandProgress,
 }
 
 impl CommandEntry {
     pub(super) fn push(&mut self, text: &str) {
         self.output.push_str(text);
+        self.lines += text.matches('\n').count();
         if self.output.len() > 2 * KEPT {
             let cut = self.output.floor_char_boundary(self.output.len() - KEPT);
             self.output.drain(..cut);
@@ -160,6 +163,7 @@ impl ToolEntry {
     pub(super) fn whole(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let mut rows = self.lines(width, theme);
         rows.truncate(1);
+        rows.extend(self.whole_input(width, theme));
         if let Some(files) = self.diff.as_ref().filter(|_| !self.changed.is_empty()) {
             rows.extend(diffs::glimpse(files, width, theme, usize::MAX));
         } else {
@@ -176,6 +180,20 @@ impl ToolEntry {
             Line::from(Span::styled(cut(&format!("  {}", line.trim()), width), theme.style(StyleName::Dim)))
         }));
         rows
+    }
+
+    /// What was asked for, where the line of the tool has no room for it.
+    fn whole_input(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let (_, what) = words(&self.name, &self.input, Tense::Past);
+        let what = sanitize_cells(what.trim());
+        if what.lines().count() < 2 && what.chars().count() + 30 < width {
+            return Vec::new();
+        }
+        let row = |line: &str| {
+            let sign = Span::styled("  ▏ ", theme.style(StyleName::Frame));
+            wrap(&Line::from(vec![sign, Span::styled(line.to_owned(), theme.style(StyleName::Code))]), width, 4)
+        };
+        what.lines().flat_map(row).collect()
     }
 
     /// What is said of a call that never began.
@@ -226,6 +244,7 @@ impl ToolEntry {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let most = if command.run.is_over { LEFT } else { WINDOW };
         let hidden = lines.len().saturating_sub(most);
+        let above = command.lines.max(lines.len()).saturating_sub(lines.len() - hidden);
         let row = |line: &str| {
             Line::from(vec![
                 Span::styled("  │ ", theme.style(StyleName::Frame)),
@@ -234,7 +253,7 @@ impl ToolEntry {
         };
         let mut rows = Vec::new();
         if hidden > 0 {
-            rows.push(row(&format!("… {} above", format::plural(hidden, "line"))));
+            rows.push(row(&format!("… {} above", format::plural(above, "line"))));
         }
         rows.extend(lines[hidden..].iter().map(|line| row(line)));
         rows
@@ -242,7 +261,10 @@ impl ToolEntry {
 }
 
 fn is_look(name: &str) -> bool {
-    matches!(name, "read_file" | "list_files" | "find_files" | "search" | "fetch_url" | "web_search" | "read_ref")
+    matches!(
+        name,
+        "read_file" | "list_files" | "find_files" | "search" | "fetch_url" | "web_search" | "read_ref" | "use_skill"
+    )
 }
 
 /// When something is done.
@@ -267,11 +289,15 @@ pub(in crate::tui) fn words(name: &str, input: &Value, tense: Tense) -> (String,
         "search" => ("search for", "Searching for", "Searched for", field("pattern")),
         "fetch_url" => ("fetch", "Fetching", "Fetched", field("url")),
         "web_search" => ("search the web for", "Searching the web for", "Searched the web for", field("query")),
+        "use_skill" => ("load the skill", "Loading the skill", "Loaded the skill", field("name")),
         "read_ref" => ("read", "Reading", "Read", field("key")),
         "edit_file" | "apply_diff" => ("change", "Changing", "Changed", field("path")),
         "write_file" => ("write", "Writing", "Wrote", field("path")),
         "delete_file" => ("delete", "Deleting", "Deleted", field("path")),
         "move_file" => ("move", "Moving", "Moved", format!("{} → {}", field("from"), field("to"))),
+        "run_command" if input.get("background") == Some(&Value::Bool(true)) => {
+            ("start", "Starting", "Started", field("command"))
+        }
         "run_command" => ("run", "Running", "Ran", field("command")),
         "ask_user" => ("ask", "Asking", "Asked", field("question")),
         "set_steps" => ("write the steps", "Writing the steps", "Wrote the steps", String::new()),

@@ -163,6 +163,10 @@ impl ChangesView {
         }
         if let TerminalInput::Key(chord) = input {
             match (chord.typed(), keys.action(*chord)) {
+                (_, Some(KeyAction::Interrupt)) if self.in_change => {
+                    self.in_change = false;
+                    return ViewOutcome::Moved;
+                }
                 (Some('q'), _) | (_, Some(KeyAction::Interrupt | KeyAction::Quit)) => return ViewOutcome::Close,
                 (Some('r'), _) => return self.ask_rewind(),
                 (Some('f'), _) => return self.ask_forward(),
@@ -249,7 +253,7 @@ impl ChangesView {
         }
         let mut lines = vec![format!("Undo {} of change #{}?", format::plural(wanted.len(), "hunk"), self.chosen + 1)];
         lines.extend(parts.iter().map(|part| format!("  {}: {}", sanitize_cells(&part.path), numbers(&part.hunks))));
-        lines.push("y undo (this can be undone too) · esc cancel".into());
+        lines.push("enter or y undo (this can be undone too) · esc cancel".into());
         let change_set = set.id.clone();
         self.ask(Control::UndoPart { change_set, parts, on_conflict: OnConflict::Refuse }, lines);
         ViewOutcome::Moved
@@ -269,7 +273,7 @@ impl ChangesView {
             let gone = if set.expired { "  (expired: cannot be undone)" } else { "" };
             lines.push(format!("  #{}  {}{more}{gone}", at + 1, files.join(", ")));
         }
-        lines.push("y confirm (this can be undone too) · esc cancel".into());
+        lines.push("enter or y confirm (this can be undone too) · esc cancel".into());
         lines
     }
 
@@ -277,7 +281,7 @@ impl ChangesView {
         let Some(PendingMove { control, stage, .. }) = &self.asked else { return ViewOutcome::Moved };
         let (control, stage) = (control.clone(), *stage);
         let on_conflict = match (chord.typed(), keys.action(chord)) {
-            (Some('y'), _) if stage == MoveStage::Proposed => OnConflict::Refuse,
+            (Some('y'), _) | (_, Some(KeyAction::Send)) if stage == MoveStage::Proposed => OnConflict::Refuse,
             (Some('m'), _) if stage == MoveStage::InTheWay => OnConflict::KeepMine,
             (Some('o'), _) if stage == MoveStage::InTheWay => OnConflict::DiscardMine,
             (Some('n' | 'q'), _) | (_, Some(KeyAction::Interrupt | KeyAction::Quit)) => {
@@ -301,8 +305,11 @@ impl ChangesView {
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, _: &KeyMap) -> Option<Position> {
         // A question names its own keys; these would do nothing then.
         let hint = match self.asked {
+            None if self.in_change => {
+                "↑ ↓ scroll the diff · n p hunks · space mark · u undo marked · esc back to the list"
+            }
             None => {
-                "↑ ↓ select · r undo to here · f redo · enter show · n p hunks · space mark · u undo marked · esc close"
+                "↑ ↓ select · r undo this and later · f redo to this · u undo marked · enter scroll · n p hunks · space mark · esc close"
             }
             Some(_) => "",
         };

@@ -25,7 +25,7 @@ pub(in crate::tui) struct Fork {
 impl Fork {
     pub(in crate::tui) fn new(session: SessionId, said: &[(u64, String)]) -> Self {
         let said: Vec<(u64, String)> = said.iter().rev().cloned().collect();
-        let whole = PickerItem::noted("Behind everything", "the whole conversation so far");
+        let whole = PickerItem::noted("At the end", "the whole conversation so far");
         let before = said.iter().map(|(_, words)| PickerItem::new(format!("Before: {words}")));
         let mut picker = Picker::new("Fork:", "");
         picker.set_items(Arc::new(std::iter::once(whole).chain(before).collect()));

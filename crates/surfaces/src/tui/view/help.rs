@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::ViewOutcome;
 use super::pager::{self, Pager};
-use crate::tui::command::COMMANDS;
+use crate::slash::{COMMANDS, SlashSurface};
 use crate::tui::keys::{KeyAction, KeyMap, TerminalInput};
 use crate::tui::theme::{StyleName, Theme};
 use crate::words::wrap;
@@ -44,7 +44,7 @@ impl Help {
 
 fn rows(width: usize, theme: &Theme, keys: &KeyMap) -> Vec<Line<'static>> {
     let row = |key: &str, words: &str| row(key, words, width, theme);
-    let mut rows = row("esc esc", "review and undo changes");
+    let mut rows = row("esc esc", "go back to an earlier message");
     rows.extend(row("1 … 9", "answer the question"));
     rows.extend(row("alt-1 … alt-3", "choose a suggested next step"));
     rows.extend(row("@", "add a file; / starts a command, # adds a tag, ! runs your own command"));
@@ -55,14 +55,25 @@ fn rows(width: usize, theme: &Theme, keys: &KeyMap) -> Vec<Line<'static>> {
             rows.push(Line::default());
             rows.push(Line::styled(line.group.title(), theme.style(StyleName::Heading)));
         }
-        rows.extend(row(&line.keys, line.help));
+        // A terminal that types letters with Alt has another way to each of them.
+        let twin = twin(line.name).map(|name| format!("/{name}"));
+        let keys: Vec<String> = [line.keys].into_iter().filter(|keys| !keys.is_empty()).chain(twin).collect();
+        rows.extend(row(&keys.join(", "), line.help));
     }
     rows.push(Line::default());
     rows.push(Line::styled("Commands", theme.style(StyleName::Heading)));
-    for command in COMMANDS {
-        rows.extend(row(&format!("/{}", command.name), command.help));
+    for command in COMMANDS.iter().filter(|command| command.is_on(SlashSurface::Terminal)) {
+        let aliases: Vec<String> = command.aliases.iter().map(|alias| format!("/{alias}")).collect();
+        let also = if aliases.is_empty() { String::new() } else { format!(" (also {})", aliases.join(", ")) };
+        rows.extend(row(&format!("/{}", command.name), &format!("{}{also}", command.help)));
     }
     rows
+}
+
+/// The command that does the same as a key.
+fn twin(action: &str) -> Option<&'static str> {
+    let name = if action == "mode" { "plan" } else { action.trim_end_matches("-pending") };
+    COMMANDS.iter().map(|command| command.name).find(|command| *command == name)
 }
 
 /// A key and what it does, side by side; keys that need more than their column have a row of their own.
@@ -84,6 +95,15 @@ mod tests {
     fn lines(key: &str, words: &str) -> Vec<String> {
         let rows = row(key, words, 60, &Theme::new(Palette::Plain));
         rows.iter().map(|row| row.to_string().trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn whatever_alt_does_has_another_key_or_a_command() {
+        for line in KeyMap::default().help() {
+            let has_other_key = line.keys.split(", ").any(|key| !key.starts_with("alt-"));
+            assert!(has_other_key || twin(line.name).is_some(), "{} has only {}", line.name, line.keys);
+        }
+        assert_eq!((twin("edit-pending"), twin("undo")), (Some("edit"), None));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Views that cover the whole screen, one file each and all of one shape: a state, `input` takes a key,
 //! `draw` draws. The screen below is as it was when they are closed.
 
+pub(super) mod background;
 pub(super) mod changes;
 pub(super) mod diff;
 pub(super) mod fork;
@@ -8,6 +9,7 @@ pub(super) mod help;
 pub(super) mod models;
 pub(super) mod pager;
 pub(super) mod plan;
+pub(super) mod rewind;
 pub(super) mod sessions;
 pub(super) mod subtasks;
 pub(super) mod trace;
@@ -27,12 +29,14 @@ use super::transcript::Transcript;
 /// What covers the screen.
 #[derive(Debug)]
 pub(super) enum Overlay {
+    Background(Box<background::BackgroundView>),
     Changes(Box<changes::ChangesView>),
     Diff(diff::DiffOverlay),
     Fork(Box<fork::Fork>),
     Help(help::Help),
     Models(Box<models::ModelsView>),
     Plan(Box<plan::PlanEditor>),
+    Rewind(Box<rewind::RewindView>),
     Trace(trace::Waterfall),
     Transcript(transcript::Whole),
     Sessions(Box<sessions::SessionsView>),
@@ -56,12 +60,14 @@ pub(super) enum ViewOutcome {
 impl Overlay {
     pub(super) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> ViewOutcome {
         match self {
+            Self::Background(view) => view.input(input, keys),
             Self::Changes(view) => view.input(input, keys),
             Self::Diff(view) => view.input(input, keys),
             Self::Fork(view) => view.input(input, keys),
             Self::Help(view) => view.input(input, keys),
             Self::Models(view) => view.input(input, keys),
             Self::Plan(view) => view.input(input, keys),
+            Self::Rewind(view) => view.input(input, keys),
             Self::Trace(view) => view.input(input, keys),
             Self::Transcript(view) => view.input(input, keys),
             Self::Sessions(view) => view.input(input, keys),
@@ -86,12 +92,14 @@ impl Overlay {
         (transcript, trace, now): (&mut Transcript, &TraceSpans, Time),
     ) -> Option<Position> {
         match self {
+            Self::Background(view) => view.draw(area, buf, theme, now),
             Self::Changes(view) => view.draw(area, buf, theme, keys),
             Self::Diff(view) => view.draw(area, buf, theme, keys),
             Self::Fork(view) => view.draw(area, buf, theme),
             Self::Help(view) => view.draw(area, buf, theme, keys),
             Self::Models(view) => view.draw(area, buf, theme),
             Self::Plan(view) => view.draw(area, buf, theme, keys),
+            Self::Rewind(view) => view.draw(area, buf, theme, now),
             Self::Trace(view) => view.draw(area, buf, theme, trace, now),
             Self::Transcript(view) => view.draw(area, buf, theme, keys, transcript),
             Self::Sessions(view) => view.draw(area, buf, theme, keys),

@@ -64,6 +64,11 @@ impl Pager {
         self.top
     }
 
+    /// Goes to a row.
+    pub(in crate::tui) fn go_to(&mut self, row: usize) {
+        (self.top, self.at_end) = (row, false);
+    }
+
     /// Rows were put before all others.
     pub(in crate::tui) fn pushed_down(&mut self, by: usize) {
         self.top += by;
@@ -74,7 +79,7 @@ impl Pager {
     pub(in crate::tui) fn placed(&self, hint: &str) -> String {
         match self.last() {
             0 => hint.to_owned(),
-            last => format!("{hint}   {}%", self.top * 100 / last),
+            last => format!("{hint}   {}%", self.top.min(last) * 100 / last),
         }
     }
 }
@@ -84,12 +89,17 @@ pub(in crate::tui) fn frame(area: Rect, buf: &mut Buffer, theme: &Theme, title: 
     let width = usize::from(area.width);
     let top = Rect { height: 1, ..area };
     Paragraph::new(Line::styled(cut(title, width), theme.style(StyleName::Title))).render(top, buf);
-    if area.height < 3 {
-        return Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+    if area.height >= 3 {
+        let bottom = Rect { y: area.y + area.height - 1, height: 1, ..area };
+        Paragraph::new(Line::styled(hints(hint, width), theme.style(StyleName::Dim))).render(bottom, buf);
     }
-    let bottom = Rect { y: area.y + area.height - 1, height: 1, ..area };
-    Paragraph::new(Line::styled(hints(hint, width), theme.style(StyleName::Dim))).render(bottom, buf);
-    Rect { y: area.y + 1, height: area.height - 2, ..area }
+    rows_area(area)
+}
+
+/// The area for the rows, between the title and the hints.
+pub(in crate::tui) fn rows_area(area: Rect) -> Rect {
+    let around = if area.height < 3 { 1 } else { 2 };
+    Rect { y: area.y + 1, height: area.height.saturating_sub(around), ..area }
 }
 
 /// Draws the rows from the first one that is shown on.

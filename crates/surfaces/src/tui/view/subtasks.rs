@@ -88,7 +88,7 @@ impl SubtasksView {
                     let text = draft.text();
                     return match text.trim().is_empty() {
                         true => ViewOutcome::Moved,
-                        false => self.control(SubtaskControl::Steer { text }, "The worker reads it at its next step."),
+                        false => self.control(SubtaskControl::Steer { text }, "The worker sees it at its next step."),
                     };
                 }
                 Typed::Passed(Some(KeyAction::Interrupt | KeyAction::Quit)) => self.words = None,

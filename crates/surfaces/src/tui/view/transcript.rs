@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use super::ViewOutcome;
 use super::pager::{self, Pager};
 use crate::tui::keys::{KeyAction, KeyMap, TerminalInput};
-use crate::tui::theme::Theme;
+use crate::tui::theme::{StyleName, Theme};
 use crate::tui::transcript::Transcript;
 
 /// The transcript. A long one is laid out from its end, as far as it is looked at.
@@ -21,14 +21,47 @@ pub(in crate::tui) struct Whole {
     /// Entries up to here are.
     upto: usize,
     is_stale: bool,
+    search: TranscriptSearch,
+}
+
+/// What is looked for in the transcript.
+#[derive(Debug, Default)]
+struct TranscriptSearch {
+    /// It is being typed.
+    is_typed: bool,
+    words: String,
+    /// Where to go once the rows are laid out.
+    wanted: Option<SearchStep>,
+    /// The row that was found, and how many there are.
+    found: Option<usize>,
+    count: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SearchStep {
+    /// The last match, from where the transcript ends.
+    Last,
+    Older,
+    Newer,
 }
 
 impl Whole {
     pub(in crate::tui) fn new() -> Self {
-        Self { pager: Pager::from_end(), rows: Vec::new(), width: 0, from: 0, upto: 0, is_stale: false }
+        Self {
+            pager: Pager::from_end(),
+            rows: Vec::new(),
+            width: 0,
+            from: 0,
+            upto: 0,
+            is_stale: false,
+            search: TranscriptSearch::default(),
+        }
     }
 
     pub(super) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> ViewOutcome {
+        if self.searches(input, keys) {
+            return ViewOutcome::Moved;
+        }
         if self.scrolls(input, keys) {
             return ViewOutcome::Moved;
         }
@@ -36,6 +69,65 @@ impl Whole {
         let closes =
             matches!(keys.action(*chord), Some(KeyAction::Interrupt | KeyAction::Quit | KeyAction::Transcript));
         if closes || chord.typed() == Some('q') { ViewOutcome::Close } else { ViewOutcome::Moved }
+    }
+
+    /// Takes what is typed for the search; whether the input was for it.
+    fn searches(&mut self, input: &TerminalInput, keys: &KeyMap) -> bool {
+        let search = &mut self.search;
+        let TerminalInput::Key(chord) = input else { return false };
+        if !search.is_typed {
+            match chord.typed() {
+                Some('/') => *search = TranscriptSearch { is_typed: true, ..TranscriptSearch::default() },
+                Some('n') if !search.words.is_empty() => search.wanted = Some(SearchStep::Older),
+                Some('N') if !search.words.is_empty() => search.wanted = Some(SearchStep::Newer),
+                _ => return false,
+            }
+            return true;
+        }
+        match (keys.action(*chord), chord.typed()) {
+            (Some(KeyAction::Interrupt | KeyAction::Quit), _) => *search = TranscriptSearch::default(),
+            (Some(KeyAction::Send), _) => search.is_typed = false,
+            (Some(KeyAction::Backspace), _) => {
+                search.words.pop();
+                search.wanted = Some(SearchStep::Last);
+            }
+            (_, Some(c)) => {
+                search.words.push(c);
+                search.wanted = Some(SearchStep::Last);
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// Goes to what is looked for. All of the transcript is laid out for it, once.
+    fn find(&mut self, width: usize, page: usize, theme: &Theme, transcript: &mut Transcript) {
+        let Some(step) = self.search.wanted.take() else { return };
+        while self.from > 0 {
+            self.from -= 1;
+            let mut more = transcript.whole(self.from, width, theme);
+            if !self.pager.at_end {
+                self.pager.pushed_down(more.len());
+            }
+            if let Some(found) = &mut self.search.found {
+                *found += more.len();
+            }
+            more.append(&mut self.rows);
+            self.rows = more;
+        }
+        let words = self.search.words.to_lowercase();
+        let is_match = |row: &Line<'_>| !words.is_empty() && row.to_string().to_lowercase().contains(&words);
+        let places: Vec<usize> = (0..self.rows.len()).filter(|at| is_match(&self.rows[*at])).collect();
+        let at = self.search.found.unwrap_or(usize::MAX);
+        let found = match step {
+            SearchStep::Last => places.last(),
+            SearchStep::Older => places.iter().rev().find(|place| **place < at).or(places.last()),
+            SearchStep::Newer => places.iter().find(|place| **place > at).or(places.first()),
+        };
+        (self.search.found, self.search.count) = (found.copied(), places.len());
+        if let Some(place) = found {
+            self.pager.go_to(place.saturating_sub(page / 2));
+        }
     }
 
     /// Moves; whether the key was one for it.
@@ -76,8 +168,21 @@ impl Whole {
         _: &KeyMap,
         transcript: &mut Transcript,
     ) -> Option<Position> {
-        let hint = "↑ ↓ scroll · g first · G last · esc close";
-        self.draw_rows(area, buf, theme, ("Transcript", hint), transcript);
+        // The hint shows the number of matches, so the search comes first.
+        let inner = pager::rows_area(area);
+        let (width, page) = (usize::from(inner.width), usize::from(inner.height));
+        self.lay_out(width, page, theme, transcript);
+        self.find(width, page, theme, transcript);
+        let search = &self.search;
+        let hint = match (search.is_typed, search.words.is_empty()) {
+            (true, true) => "/▏ type to search · esc cancel".to_owned(),
+            (true, false) => format!("/{}▏ {} · enter done · esc cancel", search.words, matches(search.count)),
+            (false, true) => "↑ ↓ scroll · / search · g first · G last · esc close".to_owned(),
+            (false, false) => {
+                format!("/{}: {} · n older · N newer · esc close", search.words, matches(search.count))
+            }
+        };
+        self.draw_rows(area, buf, theme, ("Transcript", &hint), transcript);
         None
     }
 
@@ -94,7 +199,17 @@ impl Whole {
         let inner = pager::frame(area, buf, theme, title, &hint);
         let page = usize::from(inner.height);
         self.lay_out(usize::from(inner.width), page, theme, transcript);
+        self.find(usize::from(inner.width), page, theme, transcript);
         let from = self.pager.fit(self.rows.len(), page);
         pager::put(inner, buf, &self.rows[from..]);
+        let shown = self.search.found.and_then(|row| row.checked_sub(from)).filter(|row| *row < page);
+        if let Some(row) = shown.and_then(|row| u16::try_from(row).ok()) {
+            let style = theme.style(StyleName::Selected);
+            buf.set_style(Rect { y: inner.y + row, height: 1, ..inner }, style);
+        }
     }
+}
+
+fn matches(count: usize) -> String {
+    trimtab_vocab::format::plural(count, "match")
 }

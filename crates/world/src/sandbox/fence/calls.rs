@@ -76,7 +76,7 @@ const X32_OWN: &[(i64, i64)] = &[
 ];
 
 /// What a fence with namespaces itself calls until the command starts.
-const LAST: &[i64] = &[libc::SYS_mount];
+const LAST: &[i64] = &[libc::SYS_mount, libc::SYS_setns];
 
 /// Installs the filter on this process, which has no namespaces. Its supervisor must stay out of reach.
 pub(super) fn filter(supervisor: u32) -> Result<(), String> {

@@ -73,6 +73,7 @@ pub(super) fn shut_in(
     limit(Resource::Fsize, order.limits.file_size);
     limit(Resource::As, order.limits.memory);
     limit(Resource::Cpu, order.limits.cpu_s);
+    let mut session_network = false;
     let (space, most) = match (&order.fence.no_namespaces, apart) {
         (Some(why), _) => (Err(why.clone()), None),
         (None, None) => return FenceReport::Failed("The sandbox was started without its namespaces.".into()),
@@ -80,6 +81,7 @@ pub(super) fn shut_in(
             let arranged = apart.and_then(|mut apart| {
                 let space = namespaces::arrange(order, &apart, marks)?;
                 apart.settle()?;
+                session_network = order.network.as_ref().is_some_and(|network| apart.join(network));
                 Ok((space, apart.filter))
             });
             match arranged {
@@ -98,7 +100,7 @@ pub(super) fn shut_in(
         return FenceReport::Failed(why);
     }
     match raise(order, &space, most) {
-        Ok(fences) => FenceReport::Fenced(fences),
+        Ok(fences) => FenceReport::Fenced(Fences { session_network, ..fences }),
         Err(why) => FenceReport::Failed(why),
     }
 }
@@ -160,7 +162,18 @@ fn raise(order: &RunOrder, space: &Result<Space, String>, most: Option<Result<()
         }
     }
     let (namespaces, filter) = (space.is_ok(), filter.is_ok());
-    Ok(Fences { writes, protected, secrets, network, programs, processes, landlock: version, namespaces, filter })
+    Ok(Fences {
+        writes,
+        protected,
+        secrets,
+        network,
+        programs,
+        processes,
+        landlock: version,
+        namespaces,
+        filter,
+        session_network: false,
+    })
 }
 
 /// The kernel kills the command when its supervisor dies.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -17,7 +18,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::thread::{CapabilitySet, CapabilitySets, LinkNameSpaceType, UnshareFlags};
 
 use super::super::protect::MountMark;
-use super::super::wire::{Fence, FolderMarks, RunOrder};
+use super::super::wire::{Fence, FolderMarks, OrderedNetwork, RunOrder};
 use super::{NO_SUPERVISOR, NextMarks, calls, devices, home, real};
 
 /// What is so in the new view.
@@ -48,16 +49,60 @@ const NEEDED: [CapabilitySet; 3] = [CapabilitySet::SYS_ADMIN, CapabilitySet::NET
 
 /// Enters a user namespace, and a process namespace for the next child: that child is its first process, and when it
 /// ends, the kernel ends all others. The supervisor does this, because a process cannot move itself into one.
-pub(in super::super) fn found() -> Result<(), NamespaceError> {
+///
+/// `holder`: the process whose user namespace is joined instead of making one, because the network of the session belongs
+/// to it. Where that fails, the command has a network of its own.
+pub(in super::super) fn found(holder: Option<u32>) -> Result<(), NamespaceError> {
+    if holder.is_some_and(|holder| join_user(holder).is_ok()) {
+        unshare(UnshareFlags::NEWPID).map_err(|errno| halfway("no process namespace can be made", errno))?;
+        return hand_down().map_err(|errno| halfway("no rights can be handed down", errno));
+    }
+    new_user(UnshareFlags::NEWPID)?;
+    hand_down().map_err(|errno| halfway("no rights can be handed down", errno))
+}
+
+fn join_user(holder: u32) -> Result<(), Errno> {
+    let path = format!("/proc/{holder}/ns/user");
+    let space = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::thread::move_into_link_name_space(space.as_fd(), Some(LinkNameSpaceType::User))
+}
+
+/// Makes this process the owner of networks: it enters a user namespace and keeps the rights to make them, which a fence
+/// has as well, so that fences may look at its files.
+pub(in super::super) fn hold_networks() -> Result<(), String> {
+    let why = |error| match error {
+        NamespaceError::Unavailable(why) | NamespaceError::Halfway(why) => why,
+    };
+    new_user(UnshareFlags::empty()).map_err(why)?;
+    let kept = CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
+    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+    rustix::thread::set_capabilities(None, sets).map_err(said)?;
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable).map_err(said)
+}
+
+/// A network with a listening socket on its loopback device.
+pub(in super::super) fn session_network() -> Result<(OwnedFd, TcpListener), String> {
+    let make = || {
+        let Network { link, loopback } = new_network().map_err(said)?;
+        if !loopback {
+            return Err("its loopback device cannot be switched on".to_owned());
+        }
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| error.to_string())?;
+        Ok((link, listener))
+    };
+    let made = std::thread::Builder::new().spawn(make).map_err(|error| error.to_string())?;
+    let made = made.join().unwrap_or_else(|_| Err("it was not finished".to_owned()));
+    made.map_err(|why| format!("A network cannot be made: {why}."))
+}
+
+fn new_user(more: UnshareFlags) -> Result<(), NamespaceError> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWPID)
+    unshare(UnshareFlags::NEWUSER | more)
         .map_err(|errno| NamespaceError::Unavailable(format!("namespaces cannot be entered: {}", said(errno))))?;
     // Map only the same user.
     let _ = write("/proc/self/setgroups", "deny");
     write("/proc/self/uid_map", &format!("{user} {user} 1")).map_err(|errno| halfway("no user can be named", errno))?;
-    write("/proc/self/gid_map", &format!("{group} {group} 1"))
-        .map_err(|errno| halfway("no group can be named", errno))?;
-    hand_down().map_err(|errno| halfway("no rights can be handed down", errno))
+    write("/proc/self/gid_map", &format!("{group} {group} 1")).map_err(|errno| halfway("no group can be named", errno))
 }
 
 /// Lets the fence, another process, have the rights that this one has in the new namespace.
@@ -77,6 +122,8 @@ pub(super) struct Apart {
     devices: devices::OwnDevices,
     processes: Fence,
     network: Option<JoinHandle<Result<Network, Errno>>>,
+    /// The list of processes that all share, where the holder of networks is found. No command gets it.
+    shared_processes: Option<OwnedFd>,
     /// Most of the filter of system calls. Without a network of its own, a fence has none yet.
     pub(super) filter: Result<(), String>,
 }
@@ -105,11 +152,13 @@ pub(super) fn leave(shares_devices: bool) -> Result<Apart, NamespaceError> {
         true => devices::OwnDevices::default(),
         false => devices::cover().map_err(at(devices::FOLDER))?,
     };
+    let list = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let shared_processes = rustix::fs::open("/proc", list, Mode::empty()).ok();
     let processes = match mount("proc", "/proc", "proc", HARMLESS | MountFlags::NOEXEC, c"") {
         Ok(()) => Fence::Holds,
         Err(errno) => Fence::missing(format!("cannot mount a separate process list: {}", said(errno))),
     };
-    let mut apart = Apart { devices, processes, network: Some(network), filter: Ok(()) };
+    let mut apart = Apart { devices, processes, network: Some(network), shared_processes, filter: Ok(()) };
     if !has_order() {
         apart.settle()?;
     }
@@ -127,6 +176,23 @@ impl Apart {
         let loopback = entered.map_err(|errno| halfway("cannot enter a separate network namespace", errno))?;
         self.filter = calls::filter_most(loopback);
         Ok(())
+    }
+}
+
+impl Apart {
+    /// Enters the network of a session, after the fence's own one. Whether that was possible: if not, the command stays where
+    /// it reaches nothing.
+    pub(super) fn join(&self, network: &OrderedNetwork) -> bool {
+        let enter = || {
+            let path = format!("{}/fd/{}", network.holder, network.number);
+            let list = self.shared_processes.as_ref().ok_or(Errno::NOENT)?;
+            let link = rustix::fs::openat(list, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+            if rustix::fs::fstat(&link)?.st_ino != network.inode {
+                return Err(Errno::STALE);
+            }
+            rustix::thread::move_into_link_name_space(link.as_fd(), Some(LinkNameSpaceType::Network))
+        };
+        enter().is_ok()
     }
 }
 

@@ -18,8 +18,18 @@ pub(in super::super) enum NoNamespaces {
 }
 
 /// There are no namespaces here.
-pub(in super::super) fn found() -> Result<(), NoNamespaces> {
+pub(in super::super) fn found(_holder: Option<u32>) -> Result<(), NoNamespaces> {
     Err(NoNamespaces::Unavailable("this system has no namespaces".into()))
+}
+
+/// There are no networks to hold.
+pub(in super::super) fn hold_networks() -> Result<(), String> {
+    Err("This system has no network namespaces.".into())
+}
+
+/// There are no networks to make.
+pub(in super::super) fn session_network() -> Result<(std::os::fd::OwnedFd, std::net::TcpListener), String> {
+    Err("This system has no network namespaces.".into())
 }
 
 /// There is nothing to step out of.

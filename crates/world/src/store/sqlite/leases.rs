@@ -109,6 +109,17 @@ impl LeaseStore for SqliteStore {
         .await
     }
 
+    async fn is_run(&self, session: &SessionId) -> Result<bool> {
+        let (id, owner) = (session.clone(), Arc::clone(&self.owner));
+        self.read(move |tx| {
+            let holder: Option<Option<String>> = tx
+                .query_row("SELECT owner FROM leases WHERE session = ?1", [id.as_str()], |row| row.get(0))
+                .optional()?;
+            Ok(holder.flatten().is_some_and(|name| name == owner.name() || owner.is_alive(&name)))
+        })
+        .await
+    }
+
     fn serve(&self) {
         self.serving.store(true, Ordering::Relaxed);
     }

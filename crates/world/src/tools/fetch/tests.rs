@@ -151,12 +151,12 @@ async fn a_page_that_is_too_large_or_too_slow_is_shown_as_far_as_it_came() {
     assert_eq!((status, text.matches('q').count()), (ToolStatus::Partial, 800));
     assert!(
         text.ends_with(
-            "[800 B of 1.0 KB of text are shown.]\n[The page is incomplete: the page is larger than 1.0 KB.]"
+            "[800 B of 1000 B of text are shown.]\n[The page is incomplete: the page is larger than 1000 B.]"
         )
     );
     let (status, text) = said("/long").await;
     assert_eq!((status, text.matches('q').count()), (ToolStatus::Partial, 800));
-    assert!(text.ends_with("[800 B of 1.0 KB of text are shown.]"), "{text}");
+    assert!(text.ends_with("[800 B of 1000 B of text are shown.]"), "{text}");
     let (status, text) = said("/stalled").await;
     assert_eq!(status, ToolStatus::Partial);
     assert!(text.contains("\n\nbegun\n[The page is incomplete: no data arrived"), "{text}");
@@ -192,7 +192,7 @@ async fn what_is_no_text_is_refused_with_its_type_and_size() {
         let seen = web.fetch(&format!("http://localhost:{port}{path}")).await;
         format!("{:?}: {}", seen.status, seen.text.replace(&port.to_string(), "PORT"))
     };
-    insta::assert_snapshot!(said("/pdf").await, @"Error: http://localhost:PORT/pdf is application/pdf (1.2 MB), not text. It is not shown.");
+    insta::assert_snapshot!(said("/pdf").await, @"Error: http://localhost:PORT/pdf is application/pdf (1.1 MB), not text. It is not shown.");
     insta::assert_snapshot!(said("/none").await, @"Error: http://localhost:PORT/none has no content type and is not text. It is not shown.");
     insta::assert_snapshot!(said("/bare").await, @"
     Ok: Address: http://localhost:PORT/bare

@@ -53,6 +53,25 @@ pub fn compare(before: &Snapshot, after: &Snapshot) -> SnapshotDiff {
     compared
 }
 
+impl Snapshot {
+    /// What happened to these files since the snapshot, by the states that they have now. A file of which it does not say
+    /// whether it was there is left out.
+    pub fn compare_with(&self, now: impl IntoIterator<Item = (PathBuf, Option<FileState>)>) -> SnapshotDiff {
+        let is_whole = !self.is_cut && !self.is_late;
+        let is_uncovered = |path: &Path| self.uncovered.iter().any(|one| path.starts_with(&one.path));
+        let is_known = |path: &Path| {
+            self.entries.contains_key(path) || (is_whole && !self.is_unknown(path) && !is_uncovered(path))
+        };
+        let (paths, states): (Vec<PathBuf>, Vec<Option<FileState>>) =
+            now.into_iter().filter(|(path, _)| is_known(path)).unzip();
+        let was = paths.iter().filter_map(|path| Some((path.clone(), self.entries.get(path)?.clone())));
+        let before = Self { entries: was.collect(), ..Self::default() };
+        let is = paths.iter().cloned().zip(states).filter_map(|(path, state)| Some((path, state?)));
+        let SnapshotDiff { writes, .. } = compare(&before, &Self::from_states(is));
+        SnapshotDiff { writes, ..SnapshotDiff::default() }
+    }
+}
+
 impl SnapshotDiff {
     /// Leaves out changes that others made to the files of the folder meanwhile, as far as they explain the file's
     /// state. A file that was also changed otherwise stays in the result.

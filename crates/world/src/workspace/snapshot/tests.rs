@@ -278,7 +278,7 @@ fn what_is_not_kept_is_named_with_its_reason() {
     scene.look();
     assert_eq!(
         scene.uncovered(),
-        ["`.env` (5 B, secrets are not copied)", "`idle.key` (1 B, secrets are not copied)", "`large` (67 MB)",]
+        ["`.env` (5 B, secrets are not copied)", "`idle.key` (1 B, secrets are not copied)", "`large` (64 MB)",]
     );
     scene.write(".env", "KEY=22");
     large(&scene, "large", 2);

@@ -1,0 +1,320 @@
+//! Skills: what the model knows of them, and how one becomes part of the prompt.
+//!
+//! A skill of a folder is bound to the version that the user accepted, by a rule. Other versions are not even
+//! listed to the model. When the user calls one by its name, its text is shown and asked about.
+
+use trimtab_vocab::checkpoint::{Ask, ChangedInstructions};
+use trimtab_vocab::event::{Level, Status, ToolStatus};
+use trimtab_vocab::wording::{AnswerLabel, InstructionsState, Notice, QuestionTitle};
+use trimtab_vocab::{ApprovalClass, Approve, CallId, ListedSkill, RequestId, Rule, RuleVerdict, SkillFact, SkillText};
+
+use super::answers::{self, CheckpointDraft, SKIP};
+use super::instructions::USE;
+use super::{batch, prompt};
+use crate::Effect;
+use crate::fragment::Fragment;
+use crate::permit;
+use crate::proposal::command::visible;
+use crate::record::{Progress, RunningRequest, Session};
+use crate::tokens::estimate;
+use crate::tools::{self, ToolAction};
+use crate::transition::Transition;
+
+/// The share of the window that the list of skills may take: one of this many parts.
+const LIST_SHARE: u64 = 100;
+/// The same for the texts of all loaded skills together.
+const LOADED_SHARE: u64 = 4;
+/// Bytes of a skill's note. The file of a skill is smaller, so nothing is ever cut.
+const NOTE: usize = 96 * 1024;
+/// Letters of a description, in the order in which the list is tried.
+const DESCRIPTIONS: [usize; 5] = [1024, 400, 160, 60, 0];
+
+const LIST_HEADING: &str =
+    "Skills hold instructions for some kinds of work. Load one with use_skill before you begin with such work:";
+const LIST_GONE: &str = "There are no longer any skills.";
+const SKILL_GONE: &str = "This skill no longer applies.";
+
+/// The skills are known. `called` is the one that the user calls.
+pub(crate) fn listed(
+    step: &mut Transition<'_>,
+    request: &RequestId,
+    skills: Vec<ListedSkill>,
+    called: Option<Box<SkillText>>,
+) {
+    let Some(active) = super::active(step, request) else { return };
+    let is_due = active.phase == crate::record::Phase::Loading || super::awaits_instructions(step.session);
+    if !is_due {
+        return;
+    }
+    note(step, request, skills);
+    let wanted = step.session.active().and_then(|active| active.request.pill.as_ref()?.skill.clone());
+    match (called, wanted) {
+        (Some(called), _) => load_called(step, request, &called),
+        (None, Some(name)) if !step.session.skills().loaded.contains_key(&name) => {
+            step.notify(request, Level::Warning, Notice::SkillMissing(visible(&name)));
+        }
+        _ => {}
+    }
+}
+
+/// Records the skills if they have changed.
+fn note(step: &mut Transition<'_>, request: &RequestId, skills: Vec<ListedSkill>) {
+    let marked = |skill: ListedSkill| ListedSkill { pending: !is_accepted(step.session, &skill), ..skill };
+    let skills: Vec<ListedSkill> = skills.into_iter().map(marked).collect();
+    let known = &step.session.skills().listed;
+    if skills == *known {
+        return;
+    }
+    let is_new = |skill: &&ListedSkill| skill.pending && !known.contains(skill);
+    let pending: Vec<String> = skills.iter().filter(is_new).map(|skill| visible(&skill.name)).collect();
+    step.emit(Some(request), SkillFact::Listed { skills });
+    if !pending.is_empty() {
+        step.notify(request, Level::Warning, Notice::SkillsPending(pending.join(", ")));
+    }
+}
+
+/// Whether a skill may be used as it is now.
+fn is_accepted(session: &Session, skill: &ListedSkill) -> bool {
+    let is_bound = session.active().is_none_or(|active| active.request.settings.trust.instructions_bound);
+    let rule = session.rules_folder().map(|folder| Rule::skill(folder, &skill.path, &skill.hash));
+    !skill.project || !is_bound || rule.is_some_and(|rule| session.rules().contains(&rule))
+}
+
+/// The user has called a skill. One of the folder that is not accepted is asked about.
+fn load_called(step: &mut Transition<'_>, request: &RequestId, called: &SkillText) {
+    if !is_accepted(step.session, &called.skill) {
+        return ask_or_warn(step, request, called);
+    }
+    match load(step, request, None, called) {
+        Ok(_) => {}
+        Err(notice) => step.notify(request, Level::Warning, notice),
+    }
+}
+
+fn ask_or_warn(step: &mut Transition<'_>, request: &RequestId, called: &SkillText) {
+    let (Some(active), Some(folder)) = (step.session.active(), step.session.rules_folder()) else { return };
+    let ListedSkill { path, hash, .. } = &called.skill;
+    let rule = Rule::skill(folder, path, hash);
+    if active.trust.declined.contains(&rule.pattern) {
+        return;
+    }
+    let is_known = step.session.rules().iter().any(|known| is_about(known, folder, path));
+    let state = match is_known {
+        true => InstructionsState::ChangedSkill(visible(path)),
+        false => InstructionsState::NewSkill(visible(path)),
+    };
+    if !active.request.settings.attended || answers::approve(active) != Approve::Ask {
+        return step.notify(request, Level::Warning, Notice::InstructionsUnused(state));
+    }
+    let shown = ChangedInstructions {
+        path: path.clone(),
+        hash: hash.clone(),
+        text: visible(&called.text),
+        bytes: called.text.len() as u64,
+    };
+    let question = CheckpointDraft {
+        ask: Ask::Instructions {
+            class: Some(ApprovalClass::Instructions),
+            details: format!("{}:\n{}", visible(path), shown.text),
+            files: vec![shown],
+            rule: Some(rule),
+        },
+        title: QuestionTitle::Instructions(state),
+        choices: vec![answers::choice(USE, AnswerLabel::UseIt), answers::choice(SKIP, AnswerLabel::ContinueWithoutIt)],
+    };
+    answers::ask(step, question, Status::NeedsUser);
+}
+
+/// Whether a rule accepts some version of this skill.
+pub(super) fn is_about(rule: &Rule, folder: &str, path: &str) -> bool {
+    rule.tool == Rule::SKILL
+        && rule.verdict == RuleVerdict::Allow
+        && rule.folder.as_deref() == Some(folder)
+        && rule.pattern.rsplit_once('@').is_some_and(|(accepted, _)| accepted == path)
+}
+
+/// Makes a skill part of the prompt, and returns what the model is told. A version that is there already is not
+/// loaded again.
+fn load(
+    step: &mut Transition<'_>,
+    request: &RequestId,
+    call: Option<&CallId>,
+    text: &SkillText,
+) -> Result<String, Notice> {
+    let ListedSkill { name, path, hash, project, tools, .. } = &text.skill;
+    let loaded = &step.session.skills().loaded;
+    if is_in_force(step.session, &text.skill) {
+        return Ok(already_loaded(name));
+    }
+    let shown = shown(text);
+    let window = step.session.active().map_or(0, |active| prompt::model(&active.request).1.window);
+    let others = loaded.iter().filter(|(known, _)| *known != name);
+    let tokens: u64 = others.map(|(_, skill)| estimate(&skill.text)).sum::<u64>() + estimate(&shown);
+    if tokens > window / LOADED_SHARE || shown.len() > NOTE {
+        return Err(Notice::SkillTooLarge(name.clone(), window));
+    }
+    let fact = SkillFact::Loaded {
+        call: call.cloned(),
+        name: name.clone(),
+        path: path.clone(),
+        hash: hash.clone(),
+        project: *project,
+        text: shown,
+        tools: tools.clone(),
+    };
+    step.emit(Some(request), fact);
+    let narrowed = match tools {
+        Some(tools) if tools.is_empty() => {
+            " Until the request ends, no tools that touch anything may be used.".to_owned()
+        }
+        Some(tools) => format!(" Until the request ends, only these tools may be used: {}.", tools.join(", ")),
+        None => String::new(),
+    };
+    Ok(format!("The skill {name} is loaded. Its instructions follow as a note.{narrowed}"))
+}
+
+/// Whether this version of a skill is loaded, and its restriction of tools holds. A restriction ends with its request,
+/// so the next request that uses the skill records it again.
+fn is_in_force(session: &Session, skill: &ListedSkill) -> bool {
+    let ListedSkill { name, path, hash, tools, .. } = skill;
+    let is_loaded = session.skills().loaded.get(name).is_some_and(|known| known.hash == *hash && known.path == *path);
+    let narrowed = session.active().and_then(|active| active.tools.narrowed.as_ref());
+    is_loaded && (tools.is_none() || narrowed.is_some_and(|narrowed| narrowed.is_by(name)))
+}
+
+fn already_loaded(name: &str) -> String {
+    format!("The skill {name} is already loaded. Its instructions are in a note of this conversation.")
+}
+
+/// What the model reads of a skill: word for word what the file says.
+fn shown(text: &SkillText) -> String {
+    let folder = text.skill.path.rsplit_once('/').map_or(".", |(folder, _)| folder);
+    let mut shown = format!("Instructions of the skill {}. Its folder is {folder}.", text.skill.name);
+    if !text.files.is_empty() {
+        shown.push_str(&format!(" use_skill reads its other files by `file`: {}.", text.files.join(", ")));
+    }
+    shown.push('\n');
+    shown.push_str(text.body());
+    shown
+}
+
+/// The model wants a skill, or a file of one.
+pub(super) fn begin(step: &mut Transition<'_>, request: RequestId, call: &CallId, name: &str, file: Option<&str>) {
+    let Some(active) = step.session.active() else { return };
+    let skills = step.session.skills();
+    let Some(skill) = visible_skills(step.session, active).find(|skill| skill.name == name) else {
+        let is_pending = skills.listed.iter().any(|skill| skill.name == name && skill.pending);
+        let names: Vec<&str> = visible_skills(step.session, active).map(|skill| skill.name.as_str()).collect();
+        let (status, text) = match names.is_empty() {
+            _ if is_pending && permit::is_trusted(step.session, active) => (ToolStatus::Blocked, not_accepted(name)),
+            true => (ToolStatus::Error, format!("There is no skill named {name}, and there are no others.")),
+            false => {
+                (ToolStatus::Error, format!("There is no skill named {name}. The skills are: {}.", names.join(", ")))
+            }
+        };
+        return batch::finished(step, call, status, text);
+    };
+    if is_in_force(step.session, skill) && file.is_none() {
+        return batch::finished(step, call, ToolStatus::Ok, already_loaded(name));
+    }
+    let (skill, file) = (Box::new(skill.clone()), file.map(str::to_owned));
+    step.request(Effect::ReadSkill { request, call: call.clone(), skill, file });
+}
+
+fn not_accepted(name: &str) -> String {
+    format!(
+        "The user has not accepted the skill {name} as it is now, so it cannot be used. They can call /{name} to read and accept it."
+    )
+}
+
+/// A skill was read for a call.
+pub(crate) fn read(step: &mut Transition<'_>, call: &CallId, skill: Option<Box<SkillText>>, problem: Option<String>) {
+    let Some((request, item)) = batch::find(step, call) else { return };
+    if item.progress != Progress::Started || !matches!(item.action.as_deref(), Ok(ToolAction::UseSkill { .. })) {
+        return;
+    }
+    let (status, text) = match skill {
+        None => (ToolStatus::Error, problem.unwrap_or_else(|| "The skill cannot be read.".to_owned())),
+        // The file may have changed since it was listed.
+        Some(skill) if !is_accepted(step.session, &skill.skill) => {
+            (ToolStatus::Blocked, not_accepted(&skill.skill.name))
+        }
+        Some(skill) => match load(step, &request, Some(call), &skill) {
+            Ok(text) => (ToolStatus::Ok, text),
+            Err(notice) => (ToolStatus::Error, notice.to_string()),
+        },
+    };
+    batch::finished(step, call, status, text);
+    batch::advance(step);
+}
+
+/// The skills that the model may load.
+fn visible_skills<'a>(session: &'a Session, active: &RunningRequest) -> impl Iterator<Item = &'a ListedSkill> {
+    let is_trusted = permit::is_trusted(session, active);
+    session
+        .skills()
+        .listed
+        .iter()
+        .filter(move |skill| !skill.pending && !skill.manual && (is_trusted || !skill.project))
+}
+
+/// The list of skills, and the texts of those that were loaded.
+pub(super) fn fragments(session: &Session, active: &RunningRequest, can_load: bool) -> Vec<Fragment> {
+    let is_trusted = permit::is_trusted(session, active);
+    let window = prompt::model(&active.request).1.window;
+    let list =
+        if can_load { list(&visible_skills(session, active).collect::<Vec<_>>(), window) } else { String::new() };
+    let loaded = session.skills().loaded.iter().map(|(name, skill)| {
+        let text = if is_trusted || !skill.project { skill.text.clone() } else { String::new() };
+        Fragment::volatile(format!("skill {name}"), text, NOTE, SKILL_GONE)
+    });
+    [Fragment::volatile("skills", list, NOTE, LIST_GONE)].into_iter().chain(loaded).collect()
+}
+
+/// The names and descriptions of skills in a hundredth of the window: with shorter descriptions, and at last without
+/// the skills that do not fit, which is said.
+fn list(skills: &[&ListedSkill], window: u64) -> String {
+    if skills.is_empty() {
+        return String::new();
+    }
+    let most = window / LIST_SHARE;
+    let line = |skill: &&ListedSkill, letters: usize| {
+        let description = skill.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        match letters {
+            0 => format!("\n- {}", skill.name),
+            _ if description.chars().count() <= letters => format!("\n- {}: {description}", skill.name),
+            _ => format!("\n- {}: {}…", skill.name, description.chars().take(letters).collect::<String>().trim_end()),
+        }
+    };
+    let whole = |letters: usize| {
+        let lines: String = skills.iter().map(|skill| line(skill, letters)).collect();
+        format!("{LIST_HEADING}{lines}")
+    };
+    if let Some(list) = DESCRIPTIONS.iter().map(|letters| whole(*letters)).find(|list| estimate(list) <= most) {
+        return list;
+    }
+    let end = |left: usize| format!("\n- and {left} more, whose names you can ask the user for");
+    let mut list = LIST_HEADING.to_owned();
+    for (at, skill) in skills.iter().enumerate() {
+        let line = line(skill, 0);
+        let left = skills.len() - at;
+        if estimate(&list) + estimate(&line) + estimate(&end(left)) > most {
+            list.push_str(&end(left));
+            break;
+        }
+        list.push_str(&line);
+    }
+    // A window in which not even this fits has no room for skills.
+    if estimate(&list) > most { String::new() } else { list }
+}
+
+/// Why a tool may not be used, because of a skill that was loaded for this request. Skills only take tools away.
+pub(super) fn refusal(active: &RunningRequest, tool: &str) -> Option<String> {
+    let narrowed = active.tools.narrowed.as_ref()?;
+    let is_free = tools::registry().get(tool).is_some_and(|known| known.category.is_none());
+    if is_free || narrowed.tools.iter().any(|known| known == tool) {
+        return None;
+    }
+    let allowed = if narrowed.tools.is_empty() { "none".to_owned() } else { narrowed.tools.join(", ") };
+    Some(format!("The loaded skill ({}) does not allow {tool}. It allows: {allowed}.", narrowed.skill))
+}

@@ -1,0 +1,50 @@
+//! `trimtab extensions`: everything that is loaded, pending, or ignored.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use trimtab_vocab::Problem;
+
+use super::output::{note, print, print_json};
+use super::{CliOutcome, place};
+use crate::words;
+
+const EXAMPLES: &str = "\
+Examples:
+  trimtab extensions          list MCP servers, skills, commands, hooks, and instructions
+  trimtab extensions --json   the same as JSON";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ExtensionsArgs {
+    /// Print one JSON object per line
+    #[arg(long)]
+    json: bool,
+    /// Use this folder instead of the current one
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+}
+
+impl ExtensionsArgs {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
+        let folder = place::folder(self.dir.as_deref())?;
+        let (profile, client) = place::open(&[])?;
+        let found = client.extensions(&profile, &folder).await?;
+        if !self.json {
+            print(&format!("{}\n", words::sanitize(&words::extensions::extensions(&found))))?;
+            return Ok(CliOutcome::Done);
+        }
+        for extension in &found.list {
+            print_json(&json!({
+                "kind": extension.kind.name(), "name": extension.name, "state": extension.state.name(),
+                "source": extension.source, "origin": extension.origin, "reasons": extension.reasons,
+            }))?;
+        }
+        found.problems.iter().for_each(|problem| note(&format!("note: {problem}")));
+        if !found.trusted {
+            note("note: The folder is not trusted, so nothing of it is read (`trimtab trust`).");
+        }
+        Ok(CliOutcome::Done)
+    }
+}

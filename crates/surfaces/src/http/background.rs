@@ -1,0 +1,83 @@
+//! Commands that continue in the background.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use trimtab_vocab::{BackgroundId, BackgroundRow, BackgroundText, SessionId};
+
+use super::Shared;
+use super::extract::{Id, QueryArgs};
+use super::failure::Failure;
+use super::openapi::{Api, RouteOperation};
+
+pub(super) fn routes(api: Api) -> Api {
+    let id = |operation: RouteOperation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
+    let command =
+        |operation: RouteOperation| id(operation).path::<BackgroundId>("command", "The background command.", "b1");
+    let list = id(RouteOperation::new("get", "listCommands", "sessions", "List the background commands of a session"))
+        .gives::<BackgroundList>(StatusCode::OK, "The commands, oldest first.", json!({"commands": []}));
+    let output =
+        command(RouteOperation::new("get", "readCommandOutput", "sessions", "Read the output of a background command"))
+            .query::<OutputWanted>()
+            .gives::<BackgroundText>(StatusCode::OK, "A part of the output.", json!({"text": "", "next": 0}));
+    let stop = command(RouteOperation::new("post", "stopCommand", "sessions", "Stop a background command"))
+        .gives::<BackgroundRow>(
+        StatusCode::ACCEPTED,
+        "The command as it was. The session's events report its end.",
+        json!({
+            "id": "b1", "session": "s01kabcdefghjkmnp", "call": "c1t1", "command": "npm run dev",
+            "started": "2026-01-02T03:04:05.000Z", "ref": "output-r1-c1t1",
+        }),
+    );
+    api.add("/sessions/{id}/commands", get(list_commands), vec![list])
+        .add("/sessions/{id}/commands/{command}", get(read_output), vec![output])
+        .add("/sessions/{id}/commands/{command}/stop", post(stop_command), vec![stop])
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct BackgroundList {
+    commands: Vec<BackgroundRow>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OutputWanted {
+    /// Offset of the first byte to read. The default is the end of the output.
+    since: Option<u64>,
+}
+
+/// The session and the command of a path.
+type CommandPath = Path<(String, String)>;
+
+fn parsed(Path((session, command)): CommandPath) -> Result<(SessionId, BackgroundId), Failure> {
+    let unknown = || Failure::not_found("There is no such background command.");
+    Ok((session.parse().map_err(|_| unknown())?, command.parse().map_err(|_| unknown())?))
+}
+
+async fn list_commands(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<Json<BackgroundList>, Failure> {
+    server.client.sessions().get(&id).await?;
+    Ok(Json(BackgroundList { commands: server.client.commands().list(&id).await? }))
+}
+
+async fn read_output(
+    State(server): State<Shared>,
+    path: CommandPath,
+    QueryArgs(wanted): QueryArgs<OutputWanted>,
+) -> Result<Json<BackgroundText>, Failure> {
+    let (session, command) = parsed(path)?;
+    server.client.sessions().get(&session).await?;
+    Ok(Json(server.client.commands().output(&session, &command, wanted.since).await?))
+}
+
+async fn stop_command(
+    State(server): State<Shared>,
+    path: CommandPath,
+) -> Result<(StatusCode, Json<BackgroundRow>), Failure> {
+    let (session, command) = parsed(path)?;
+    server.client.sessions().get(&session).await?;
+    Ok((StatusCode::ACCEPTED, Json(server.client.commands().stop(&session, &command).await?)))
+}
