@@ -59,6 +59,9 @@ fn the_scrollback_is_the_conversation() {
     }
 }
 
+/// Writes and then waits in one process. A shell that is about to start its next command can lose a Ctrl-C.
+const WAITING: &str = "!echo begun > b; exec tail -f b";
+
 /// D2: Ctrl-C goes to the command, and its number is shown. Its output is part of the next message.
 #[test]
 fn ctrl_c_stops_a_command_of_ones_own_and_its_output_joins_the_next_message() {
@@ -66,7 +69,7 @@ fn ctrl_c_stops_a_command_of_ones_own_and_its_output_joins_the_next_message() {
     program.provider.push(says("I see."));
     let terminal = Terminal::start(&program, &[], 100, 30);
     terminal.wait_for("? help");
-    type_text(&terminal, "!echo begun; sleep 60");
+    type_text(&terminal, WAITING);
     terminal.press(ENTER);
     terminal.wait_for("\nbegun");
     terminal.press(CTRL_C);
@@ -92,7 +95,7 @@ fn ctrl_c_stops_a_command_of_ones_own_although_a_script_ignores_it() {
     let program = program();
     let terminal = Terminal::start_from_script(&program, 80, 24);
     terminal.wait_for("? help");
-    type_text(&terminal, "!echo begun; sleep 60");
+    type_text(&terminal, WAITING);
     terminal.press(ENTER);
     terminal.wait_for("\nbegun");
     terminal.press(CTRL_C);
