@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use trimtab_engine::Input;
 use trimtab_engine::terminal::readable;
 use trimtab_vocab::event::{CommandFact, SessionFact, ToolStatus};
 use trimtab_vocab::{
-    BackgroundEnd, BackgroundId, BackgroundRow, BackgroundText, CallId, Control, Event, Fact, Problem, ProblemKind,
-    ReadResult, RefKey, SessionId, StoppedBy,
+    BackgroundEnd, BackgroundId, BackgroundRow, BackgroundText, CallId, Control, Event, Fact, OpenPort, Problem,
+    ProblemKind, ReadResult, RefKey, SessionId, StoppedBy,
 };
+use trimtab_world::network::PortForward;
 use trimtab_world::store::{NewInput, StoreError};
 
 use crate::client::{ActorContext, check_session, store_problem};
@@ -66,6 +68,8 @@ pub(crate) struct LiveOutput {
     pid: AtomicU32,
     own_network: AtomicBool,
     is_detached: AtomicBool,
+    /// Its ports that the user opened. They close when it ends.
+    opened: Mutex<Vec<PortForward>>,
 }
 
 impl LiveOutput {
@@ -82,6 +86,11 @@ impl LiveOutput {
     pub(crate) fn process(&self) -> Option<(u32, bool)> {
         let pid = self.pid.load(Ordering::Relaxed);
         (pid != 0).then(|| (pid, self.own_network.load(Ordering::Relaxed)))
+    }
+
+    /// The port of this machine that leads to a port of the command.
+    fn forwarded(&self, port: u16) -> Option<u16> {
+        lock(&self.opened).iter().find(|open| open.port() == port).map(PortForward::local)
     }
 
     pub(crate) fn set_detached(&self) {
@@ -121,6 +130,7 @@ pub(crate) struct LiveCommand {
 impl Drop for LiveCommand {
     fn drop(&mut self) {
         lock(&self.list.0).remove(&self.key);
+        lock(&self.output.opened).clear();
     }
 }
 
@@ -278,7 +288,48 @@ impl BackgroundCommands<'_> {
             let open = rows.iter_mut().filter(|row| row.is_running());
             open.for_each(|row| (row.ended, row.why) = (Some(now), Some(StoppedBy::Program.into())));
         }
+        for row in rows.iter_mut().filter(|row| row.is_running()) {
+            let Some(live) = self.0.deps().commands.find(session, &row.call) else { continue };
+            row.ports.iter_mut().for_each(|port| port.forwarded = live.forwarded(port.port));
+        }
         Ok(rows)
+    }
+
+    /// Opens a port of a background command for a browser on this machine, and returns its address. It stays open while
+    /// the command runs. Without a port, it is the command's first one.
+    pub async fn open_port(self, session: &SessionId, id: &BackgroundId, port: Option<u16>) -> Result<String, Problem> {
+        let row = self.find(session, id).await?;
+        let problem = |message: String, hint: &str| Problem::new(ProblemKind::Refused, message).hint(hint);
+        if !row.is_running() {
+            return Err(problem(format!("{id} has ended."), "`trimtab ps` lists the background commands that run."));
+        }
+        let known = row.ports.iter().find(|known| port.is_none_or(|port| known.port == port));
+        let Some(known) = known else {
+            let message = match port {
+                Some(port) => format!("{id} does not listen on port {port}."),
+                None => format!("{id} does not listen on a port."),
+            };
+            return Err(problem(message, "Wait until the command is ready, then try again."));
+        };
+        if let Some(url) = known.url() {
+            return Ok(url);
+        }
+        let deps = self.0.deps();
+        let Some(live) = deps.commands.find(session, &row.call) else {
+            let hint = "Open it in the terminal or in the browser where the session runs.";
+            return Err(problem(format!("{id} runs in another process of Trimtab."), hint));
+        };
+        let told = json!({"op": "command", "session": session, "background": id, "port": known.port});
+        self.0.admin().tell_trail("port_opened", told).await?;
+        let opened = deps.world.workspace(session).open_port(session, known.port).await;
+        let opened = opened.map_err(|why| problem(why, "Other commands of the session can still reach the port."))?;
+        let url = OpenPort { forwarded: Some(opened.local()), ..*known }.url();
+        lock(&live.opened).push(opened);
+        // The command may have ended meanwhile, and with it whoever would close the port.
+        if deps.commands.find(session, &row.call).is_none() {
+            lock(&live.opened).clear();
+        }
+        Ok(url.unwrap_or_default())
     }
 
     /// The running background commands of a folder's sessions, or of all.

@@ -16,7 +16,7 @@ use trimtab_vocab::{
     ReadOp, ReadResult, Sandbox, SessionId, SnapshotLimits,
 };
 use trimtab_world::models::SearchService;
-use trimtab_world::network::CommandAccess;
+use trimtab_world::network::{CommandAccess, PortForward};
 use trimtab_world::sandbox::run::{self, SandboxSetup};
 use trimtab_world::sandbox::{CommandNetwork, Fence};
 use trimtab_world::tools::{self, ReadScope};
@@ -82,6 +82,11 @@ pub trait Workspace: Send + Sync {
     /// The session is at rest: what was kept for its commands is given back.
     async fn rest(&self, session: &SessionId) {
         let _ = session;
+    }
+    /// Opens a port in the network of a session's commands for a browser on this machine; a sentence when that cannot be.
+    async fn open_port(&self, session: &SessionId, port: u16) -> Result<PortForward, String> {
+        let _ = (session, port);
+        Err("This session has no network.".to_owned())
     }
     /// Reads a file that is to be changed; a sentence when that cannot be.
     async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String>;
@@ -285,6 +290,12 @@ impl Workspace for LocalWorkspace {
 
     async fn rest(&self, session: &SessionId) {
         self.networks.close(session).await;
+    }
+
+    async fn open_port(&self, session: &SessionId, port: u16) -> Result<PortForward, String> {
+        let open = self.networks.of_session(session, &self.setup.launcher).await?;
+        let forward = PortForward::start(Arc::clone(&open.network), port).await;
+        forward.map_err(|error| format!("No port of this machine can be opened: {error}."))
     }
 
     async fn absent(&self, folder: &str, path: &str) -> Option<Vec<String>> {

@@ -262,6 +262,59 @@ fn a_port_in_the_sandbox_is_shown_without_a_link() {
     assert!(result.contains("port 38917 in the session's sandbox") && !result.contains("http://localhost"), "{result}");
 }
 
+/// What a server on this machine answers, if anything does.
+fn page_at(address: &str) -> Option<String> {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
+    stream.write_all(b"GET /page.txt HTTP/1.0\r\n\r\n").ok()?;
+    let mut read = String::new();
+    stream.read_to_string(&mut read).ok()?;
+    Some(read).filter(|read| !read.is_empty())
+}
+
+#[test]
+fn a_port_is_opened_for_a_browser_on_wish_and_closes_with_its_command() {
+    let program = program();
+    std::fs::write(program.project().join("page.txt"), "from the sandbox\n").expect("a file");
+    // The port is taken on this machine, so the address has another one.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port();
+    let serve = format!("python3 -m http.server --bind 127.0.0.1 {port}");
+    let start = json!({"command": serve, "background": true, "ready": port.to_string()});
+    program.provider.push(asks("run_command", start));
+    program.provider.push(says("It is up."));
+    let mut terminal = Terminal::start(&program, &[], 120, 30);
+    terminal.wait_for("?");
+    terminal.press("Serve it");
+    terminal.wait_for("Serve it");
+    terminal.press("\r");
+    terminal.answer("Run this command?", "1");
+    terminal.wait_for("To open it in your browser, press");
+    terminal.wait_for("It is up.");
+    terminal.press("/ps");
+    terminal.press("\r");
+    terminal.wait_for("o open port");
+    terminal.wait_for(&format!("port {port} in its sandbox"));
+    terminal.press("o");
+    let screen = terminal.wait_for("http://localhost:");
+    let rest = screen.split_once("http://localhost:").expect("an address").1;
+    let local: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    assert_ne!(local, port.to_string(), "{screen}");
+    let address = format!("127.0.0.1:{local}");
+    let page = page_at(&address).expect("the server answers");
+    assert!(page.contains("from the sandbox"), "{page}");
+    let trail = program.run(&["audit"]).stdout;
+    assert!(trail.contains("port_opened"), "{trail}");
+    terminal.press("s");
+    terminal.wait_for("was stopped");
+    wait_until("the port is closed", || std::net::TcpStream::connect(&address).is_err());
+    terminal.press("\x1b");
+    terminal.wait_until_gone("enter output");
+    terminal.press("\x04");
+    terminal.wait();
+}
+
 #[test]
 fn ctrl_b_moves_a_command_to_the_background_and_ps_lists_and_stops_it() {
     let program = program();

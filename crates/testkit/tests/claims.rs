@@ -259,6 +259,37 @@ fn a_plan_that_was_asked_for_and_never_came_is_not_done() {
 }
 
 #[test]
+fn a_plan_that_was_carried_out_in_words_alone_is_not_done() {
+    let script = |second: &str| {
+        format!(
+            r#"
+            --- a.txt
+            x
+            --- dialogue
+            > Plan the new header
+            <@ propose_plan {{"steps":[{{"title":"Read it"}},{{"title":"Put a header beside it","files":["b.txt"]}}]}}
+            ! approve
+            < I have read it.
+            {second}
+            < The plan is done.
+            "#
+        )
+    };
+    assert_eq!(end(&script("")), "not_done: Not done: the model described a change but made none.");
+    let done = r#"<@ write_file {"path":"b.txt","content":"header\n"}"#;
+    assert_eq!(end(&script(done)), "completed");
+    let reads = r#"
+        --- dialogue
+        > Plan the new header
+        <@ propose_plan {"steps":["Read it","Think about it"]}
+        ! approve
+        < I have read it.
+        < A header would help.
+        "#;
+    assert_eq!(end(reads), "completed", "a plan that names neither files nor commands asks for none");
+}
+
+#[test]
 fn models_that_answer_with_an_object_are_held_to_the_same() {
     let script = r#"
         --- a.txt

@@ -350,7 +350,7 @@ fn an_untrusted_folder_is_neither_read_nor_told_of_before_the_person_says_so() {
         < Arr.
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "rule.added", "context.loaded", "tool.finished"]), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Do you trust the files in PROJECT? They will be read and sent to the model.","choices":[{"id":"trust","label":"Yes, I trust this folder","number":1,"text":"no","role":"allow_always"},{"id":"no","label":"No, continue without it","number":2,"text":"no","role":"reject_once"}],"about":"trust","class":"trust_folder","rule":{"verdict":"allow","tool":"trust","pattern":"*"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Do you trust the files in PROJECT? They will be read and sent to the model.","choices":[{"id":"trust","label":"Yes, I trust this folder","number":1,"key":"y","text":"no","role":"allow_always"},{"id":"no","label":"No, continue without it","number":2,"key":"n","text":"no","role":"reject_once"}],"about":"trust","class":"trust_folder","rule":{"verdict":"allow","tool":"trust","pattern":"*"}}
     r1 rule.added {"rule":{"verdict":"allow","tool":"instructions","pattern":"AGENTS.md@15250f163352a3706c9577fdfd61b82f"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"trust","by":"user"}
     r1 rule.added {"rule":{"verdict":"allow","tool":"trust","pattern":"*"}}

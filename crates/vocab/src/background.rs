@@ -81,14 +81,18 @@ impl From<StoppedBy> for BackgroundEndReason {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenPort {
     pub port: u16,
-    /// Whether a browser on this machine reaches it. A port in the sandbox has no way in.
+    /// Whether a browser on this machine reaches it at this number. A port in the sandbox has no way in until it is opened.
     pub reachable: bool,
+    /// The port of this machine that leads to it, while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forwarded: Option<u16>,
 }
 
 impl OpenPort {
     /// Its address, if there is a way to it.
     pub fn url(self) -> Option<String> {
-        self.reachable.then(|| format!("http://localhost:{}", self.port))
+        let port = self.forwarded.or_else(|| self.reachable.then_some(self.port))?;
+        Some(format!("http://localhost:{port}"))
     }
 }
 

@@ -90,7 +90,8 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
     let (ask_about, title, yes) = match (is_broad, active.trust.warned) {
         (false, _) => {
             let title = QuestionTitle::TrustFolder(shown);
-            (trust(Rule::trust(folder)), title, choice(TRUST, AnswerLabel::TrustFolder))
+            let yes = Choice { key: Some('y'), ..choice(TRUST, AnswerLabel::TrustFolder) };
+            (trust(Rule::trust(folder)), title, yes)
         }
         (true, false) => {
             let title = QuestionTitle::TrustBroad(shown);
@@ -102,7 +103,8 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
             (trust(Rule::trust_broad(folder)), title, choice(TRUST, AnswerLabel::TrustAll))
         }
     };
-    let choices = vec![yes, choice(DISTRUST, AnswerLabel::Distrust)];
+    let no = Choice { key: Some('n'), ..choice(DISTRUST, AnswerLabel::Distrust) };
+    let choices = vec![yes, no];
     let question = CheckpointDraft { ask: ask_about, title, choices };
     if refuses {
         if let Some(checkpoint) = open(step, question) {

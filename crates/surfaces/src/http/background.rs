@@ -33,9 +33,22 @@ pub(super) fn routes(api: Api) -> Api {
             "started": "2026-01-02T03:04:05.000Z", "ref": "output-r1-c1t1",
         }),
     );
+    let open = command(RouteOperation::new(
+        "post",
+        "openPort",
+        "sessions",
+        "Open a port of a background command for a browser on the server's machine",
+    ))
+    .query::<PortWanted>()
+    .gives::<OpenedPort>(
+        StatusCode::OK,
+        "The address. It works on the machine of the server while the command runs.",
+        json!({"url": "http://localhost:5173"}),
+    );
     api.add("/sessions/{id}/commands", get(list_commands), vec![list])
         .add("/sessions/{id}/commands/{command}", get(read_output), vec![output])
         .add("/sessions/{id}/commands/{command}/stop", post(stop_command), vec![stop])
+        .add("/sessions/{id}/commands/{command}/open", post(open_port), vec![open])
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -48,6 +61,18 @@ struct BackgroundList {
 struct OutputWanted {
     /// Offset of the first byte to read. The default is the end of the output.
     since: Option<u64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PortWanted {
+    /// Port that the command listens on. The default is the first one.
+    port: Option<u16>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct OpenedPort {
+    url: String,
 }
 
 /// The session and the command of a path.
@@ -80,4 +105,14 @@ async fn stop_command(
     let (session, command) = parsed(path)?;
     server.client.sessions().get(&session).await?;
     Ok((StatusCode::ACCEPTED, Json(server.client.commands().stop(&session, &command).await?)))
+}
+
+async fn open_port(
+    State(server): State<Shared>,
+    path: CommandPath,
+    QueryArgs(wanted): QueryArgs<PortWanted>,
+) -> Result<Json<OpenedPort>, Failure> {
+    let (session, command) = parsed(path)?;
+    server.client.sessions().get(&session).await?;
+    Ok(Json(OpenedPort { url: server.client.commands().open_port(&session, &command, wanted.port).await? }))
 }

@@ -199,7 +199,9 @@ impl Executor {
                 self.tell(Msg::Ready(model));
             }
             Cmd::LoadModels => self.load_models(),
-            Cmd::LoadBackground | Cmd::LoadOutput(_) | Cmd::StopCommand(_) => self.run_on_background(cmd),
+            Cmd::LoadBackground | Cmd::LoadOutput(_) | Cmd::StopCommand(_) | Cmd::OpenPort(_) => {
+                self.run_on_background(cmd)
+            }
             Cmd::LoadServers | Cmd::LoadExtensions => self.list_extensions(cmd),
             Cmd::AutoContinue(on) => self.change_profile(|profile| profile.copilot.auto_continue = on),
             Cmd::Model(name) => {
@@ -255,6 +257,10 @@ impl Executor {
             }),
             Cmd::StopCommand(id) => self.in_session(|client, session| async move {
                 client.commands().stop(&session, &id).await?;
+                Ok(Some(Msg::Background(client.commands().list(&session).await?)))
+            }),
+            Cmd::OpenPort(id) => self.in_session(|client, session| async move {
+                client.commands().open_port(&session, &id, None).await?;
                 Ok(Some(Msg::Background(client.commands().list(&session).await?)))
             }),
             _ => {}

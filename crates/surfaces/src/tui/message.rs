@@ -190,6 +190,8 @@ pub(super) enum Cmd {
     LoadOutput(BackgroundId),
     /// End a background command, and list them again.
     StopCommand(BackgroundId),
+    /// Open the port of a background command for a browser, and list the commands again.
+    OpenPort(BackgroundId),
     /// Show the MCP servers, and whether they are on.
     LoadServers,
     /// Show the extensions, and whether they are in use.

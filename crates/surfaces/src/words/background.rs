@@ -1,6 +1,6 @@
 //! Texts about background commands, shared by every surface.
 
-use trimtab_vocab::{BackgroundEndReason, BackgroundReason, BackgroundRow, OpenPort, Time, format};
+use trimtab_vocab::{BackgroundEndReason, BackgroundReason, BackgroundRow, Time, format};
 
 use crate::conversation::BackgroundNotice;
 
@@ -26,19 +26,15 @@ pub(crate) fn background_notice(notice: &BackgroundNotice) -> String {
         }
         BackgroundNotice::Port { id, port } => match port.url() {
             Some(url) => format!("{id} listens on {url}"),
-            None => format!("{id} listens on {}", unreachable(*port)),
+            None => format!(
+                "{id} listens on port {} in the sandbox. To open it in your browser, press `o` in `/ps`.",
+                port.port
+            ),
         },
         BackgroundNotice::Ended { id, command, why, exit_code, signal } => {
             format!("{id} {}: {}", end_words(*why, *exit_code, signal.as_deref()), short(command))
         }
     }
-}
-
-fn unreachable(port: OpenPort) -> String {
-    format!(
-        "port {} inside the sandbox. Other commands of the session can reach it; it cannot be opened from outside.",
-        port.port
-    )
 }
 
 fn end_words(why: BackgroundEndReason, exit_code: Option<i32>, signal: Option<&str>) -> String {

@@ -7,9 +7,12 @@
 //! * `request.rs` reads what a program asks the proxy for: HTTP `CONNECT`, plain HTTP, and SOCKS5.
 //! * `hello.rs` reads the server name in the first message of TLS. Nothing is decrypted.
 //! * `proxy.rs` accepts, checks, connects, and copies.
+//! * `forward.rs` leads the other way: from this machine to one port of the network, when the user opens it.
 
+mod forward;
 mod hello;
 mod proxy;
 mod request;
 
+pub use forward::PortForward;
 pub use proxy::{CommandAccess, NetworkProxy};

@@ -54,12 +54,13 @@ use self::linux as system;
 #[cfg(target_os = "linux")]
 pub(super) use self::linux::{MountWatch, is_shared_device};
 #[cfg(target_os = "linux")]
-pub(super) use self::namespaces::{NamespaceError, found, hold_networks, session_network};
+pub(super) use self::namespaces::{NamespaceError, found, hold_networks, session_network, socket_in};
 #[cfg(not(target_os = "linux"))]
 use self::other as system;
 #[cfg(not(target_os = "linux"))]
 pub(super) use self::other::{
-    NoMountWatch as MountWatch, NoNamespaces as NamespaceError, found, hold_networks, is_shared_device, session_network,
+    NoMountWatch as MountWatch, NoNamespaces as NamespaceError, found, hold_networks, is_shared_device,
+    session_network, socket_in,
 };
 use super::wire::{FenceReport, FolderMarks, RunOrder};
 

@@ -12,7 +12,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::mem::MaybeUninit;
 use std::net::TcpListener;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ExitCode, Stdio};
@@ -20,7 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags,
 };
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,11 @@ enum HolderRequest {
     Open,
     /// The network is no longer used.
     Close(i32),
+    /// A socket in this network, to connect to a port there.
+    Socket {
+        network: i32,
+        is_v6: bool,
+    },
 }
 
 /// A network that the holder has made. The listening socket comes with it.
@@ -65,6 +71,8 @@ struct HeldNetwork {
 enum HolderReply {
     Ready,
     Opened(HeldNetwork),
+    /// The socket comes with it.
+    Made,
     Failed(String),
 }
 
@@ -99,6 +107,24 @@ impl SessionNetwork {
     /// Where a command finds it.
     pub(super) fn place(&self) -> (u32, i32, u64) {
         (self.pid, self.held.number, self.held.inode)
+    }
+
+    /// A socket in this network that is not connected yet. It waits for the holder.
+    pub(crate) fn socket(&self, is_v6: bool) -> Result<OwnedFd, String> {
+        let mut kept = lock(&self.holder.0);
+        let Some(holder) = kept.as_ref().filter(|holder| holder.process.id() == self.pid) else {
+            return Err(ENDED.into());
+        };
+        let wanted = HolderRequest::Socket { network: self.held.number, is_v6 };
+        match send(&holder.socket, &wanted).and_then(|()| receive(&holder.socket)) {
+            Ok((HolderReply::Made, Some(socket))) => Ok(socket),
+            Ok((HolderReply::Failed(why), _)) => Err(why),
+            Ok(_) => Err(NO_SOCKET.into()),
+            Err(error) => {
+                *kept = None;
+                Err(no_answer(&error))
+            }
+        }
     }
 
     /// Whether its holder still runs.
@@ -141,7 +167,7 @@ impl NetworkHolder {
         let pid = self.start(launcher)?;
         let mut kept = lock(&self.0);
         let Some(holder) = kept.as_ref().filter(|holder| holder.process.id() == pid) else {
-            return Err("The process that holds the networks has ended.".into());
+            return Err(ENDED.into());
         };
         let opened = send(&holder.socket, &HolderRequest::Open).and_then(|()| receive(&holder.socket));
         match opened {
@@ -150,14 +176,21 @@ impl NetworkHolder {
                 Ok((network, TcpListener::from(listener)))
             }
             Ok((HolderReply::Failed(why), _)) => Err(why),
-            Ok(_) => Err("The process that holds the networks gave no socket.".into()),
+            Ok(_) => Err(NO_SOCKET.into()),
             Err(error) => {
                 // One that does not answer is of no use to the next command either.
                 *kept = None;
-                Err(format!("The process that holds the networks does not answer: {error}."))
+                Err(no_answer(&error))
             }
         }
     }
+}
+
+const ENDED: &str = "The process that holds the networks has ended.";
+const NO_SOCKET: &str = "The process that holds the networks gave no socket.";
+
+fn no_answer(error: &std::io::Error) -> String {
+    format!("The process that holds the networks does not answer: {error}.")
 }
 
 fn running(holder: &mut Option<Holder>) -> Option<u32> {
@@ -188,7 +221,9 @@ fn start_holder(launcher: &Path) -> Result<Holder, String> {
     match receive(&holder.socket).map_err(failed)? {
         (HolderReply::Ready, _) => Ok(holder),
         (HolderReply::Failed(why), _) => Err(why),
-        (HolderReply::Opened(_), _) => Err("The process that holds the networks gives a wrong answer.".into()),
+        (HolderReply::Opened(_) | HolderReply::Made, _) => {
+            Err("The process that holds the networks gives a wrong answer.".into())
+        }
     }
 }
 
@@ -252,6 +287,7 @@ pub(super) fn main() -> ExitCode {
                 held.retain(|(known, _)| *known != number);
                 Ok(())
             }
+            Ok(HolderRequest::Socket { network, is_v6 }) => make_socket(&socket, &held, network, is_v6),
             Err(_) => return ExitCode::FAILURE,
         };
         if answered.is_err() {
@@ -271,11 +307,26 @@ fn open(socket: &UnixStream, held: &mut Vec<(i32, OwnedFd)>) -> std::io::Result<
     let inode = rustix::fs::fstat(&link)?.st_ino;
     let number = link.as_raw_fd();
     held.push((number, link));
-    let mut line = serde_json::to_vec(&HolderReply::Opened(HeldNetwork { number, inode }))?;
+    pass_on(socket, &HolderReply::Opened(HeldNetwork { number, inode }), listener.as_fd())
+}
+
+/// Makes a socket in a network and passes it on.
+fn make_socket(socket: &UnixStream, held: &[(i32, OwnedFd)], network: i32, is_v6: bool) -> std::io::Result<()> {
+    let family = if is_v6 { AddressFamily::INET6 } else { AddressFamily::INET };
+    let known = held.iter().find(|(number, _)| *number == network).ok_or("There is no such network.".to_owned());
+    match known.and_then(|(_, link)| fence::socket_in(link, family)) {
+        Ok(made) => pass_on(socket, &HolderReply::Made, made.as_fd()),
+        Err(why) => send(socket, &HolderReply::Failed(why)),
+    }
+}
+
+/// Sends an answer with a socket.
+fn pass_on(socket: &UnixStream, reply: &HolderReply, made: BorrowedFd<'_>) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(reply)?;
     line.push(b'\n');
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
-    let files = [listener.as_fd()];
+    let files = [made];
     beside.push(SendAncillaryMessage::ScmRights(&files));
     let sent = rustix::net::sendmsg(socket, &[std::io::IoSlice::new(&line)], &mut beside, SendFlags::NOSIGNAL)?;
     let mut socket = socket;

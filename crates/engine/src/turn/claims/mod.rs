@@ -226,6 +226,11 @@ pub(super) fn asked(active: &RunningRequest) -> AskedDeeds {
     let mut asked = route::deeds(text);
     // Models that write edit blocks are small: a statement about a file is taken for a request, not believed done.
     asked.change |= active.writes_blocks() && !words::only_looks(text) && route::is_unclear_about_a_file(text);
+    // A plan that is carried out asks for what it names, whatever words it began with.
+    if let Some(plan) = active.flow.plan.as_ref().filter(|_| active.flow.is_under_way() && !words::only_looks(text)) {
+        asked.change |= plan.steps.iter().any(|step| !step.files.is_empty());
+        asked.run |= plan.steps.iter().any(|step| !step.commands.is_empty());
+    }
     active.steering.said.iter().fold(asked, |asked, said| match route::deeds(said) {
         _ if route::wants_only_words(said) => AskedDeeds::default(),
         more => AskedDeeds { change: asked.change || more.change, run: asked.run || more.run },

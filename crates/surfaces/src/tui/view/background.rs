@@ -73,8 +73,10 @@ impl BackgroundView {
                 self.open = None;
                 return ViewOutcome::Moved;
             }
-            if chord.typed() == Some('s') {
-                return stop(Some(id.clone()));
+            match chord.typed() {
+                Some('s') => return stop(Some(id.clone())),
+                Some('o') => return ViewOutcome::Run(Cmd::OpenPort(id.clone())),
+                _ => {}
             }
             self.pager.input(input, keys);
             return ViewOutcome::Moved;
@@ -96,6 +98,12 @@ impl BackgroundView {
                 let running = self.rows.get(self.selected).filter(|row| row.is_running());
                 return stop(running.map(|row| row.id.clone()));
             }
+            (_, Some('o')) => {
+                let running = self.rows.get(self.selected).filter(|row| row.is_running());
+                if let Some(row) = running {
+                    return ViewOutcome::Run(Cmd::OpenPort(row.id.clone()));
+                }
+            }
             _ => {}
         }
         ViewOutcome::Moved
@@ -107,7 +115,7 @@ impl BackgroundView {
             let row = self.rows.iter().find(|row| row.id == *id);
             let state = row.map(|row| words::background_state(row, now)).unwrap_or_default();
             let title = format!("{id} {}", sanitize_cells(&state));
-            let hint = self.pager.placed("↑ ↓ scroll · s stop · esc back");
+            let hint = self.pager.placed("↑ ↓ scroll · o open port · s stop · esc back");
             let inner = pager::frame(area, buf, theme, &title, &hint);
             let (width, page) = (usize::from(inner.width), usize::from(inner.height));
             let from = self.pager.fit(lines.len(), page);
@@ -117,7 +125,7 @@ impl BackgroundView {
             pager::put(inner, buf, &rows);
             return None;
         }
-        let hint = "↑ ↓ choose · enter output · s stop · esc close";
+        let hint = "↑ ↓ choose · enter output · o open port · s stop · esc close";
         let inner = pager::frame(area, buf, theme, "Background commands", hint);
         let width = usize::from(inner.width);
         let line = |(at, row): (usize, &BackgroundRow)| {

@@ -95,6 +95,20 @@ pub(in super::super) fn session_network() -> Result<(OwnedFd, TcpListener), Stri
     made.map_err(|why| format!("A network cannot be made: {why}."))
 }
 
+/// A socket in a network that exists. It is not connected yet.
+pub(in super::super) fn socket_in(network: &OwnedFd, family: AddressFamily) -> Result<OwnedFd, String> {
+    let network = network.try_clone().map_err(|error| error.to_string())?;
+    let make = move || {
+        rustix::thread::move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network)).map_err(said)?;
+        rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)
+            .map_err(said)
+    };
+    // Another thread, because a thread that has entered a network stays there.
+    let made = std::thread::Builder::new().spawn(make).map_err(|error| error.to_string())?;
+    let made = made.join().unwrap_or_else(|_| Err("it was not finished".to_owned()));
+    made.map_err(|why| format!("A socket cannot be made in the network of the commands: {why}."))
+}
+
 fn new_user(more: UnshareFlags) -> Result<(), NamespaceError> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     unshare(UnshareFlags::NEWUSER | more)

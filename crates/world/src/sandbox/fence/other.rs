@@ -32,6 +32,14 @@ pub(in super::super) fn session_network() -> Result<(std::os::fd::OwnedFd, std::
     Err("This system has no network namespaces.".into())
 }
 
+/// There is no network to make a socket in.
+pub(in super::super) fn socket_in(
+    _network: &std::os::fd::OwnedFd,
+    _family: rustix::net::AddressFamily,
+) -> Result<std::os::fd::OwnedFd, String> {
+    Err("This system has no network namespaces.".into())
+}
+
 /// There is nothing to step out of.
 pub(super) fn step_apart(_shares_devices: bool) {}
 
