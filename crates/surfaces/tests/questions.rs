@@ -271,6 +271,8 @@ fn a_rest_that_was_asked_for_waits_for_a_person() {
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Read it");
     terminal.wait_for("esc stops");
+    // Before the model is called, there is no step to wait for.
+    program.provider.block_on(program.provider.wait_for_requests(1));
     terminal.press("\x1bp");
     terminal.wait_for("pauses after this step");
     gate.open();

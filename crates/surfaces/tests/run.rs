@@ -966,7 +966,9 @@ fn the_demo_in_a_browser_ends_when_it_alone_is_told_to() {
         let mut program = program();
         // No browser is opened by a test.
         program.set("PATH", "/nowhere");
-        let running = program.spawn(&["demo", "--web"]);
+        // Whoever runs the tests may ignore a signal, and what they start would ignore it, too.
+        let demo = ["--default-signal=HUP,INT,TERM", env!("CARGO_BIN_EXE_trimtab"), "demo", "--web"];
+        let running = Running::new(program.command(Path::new("/usr/bin/env"), &demo).spawn().expect("starts"));
         let line = running.line_with("Trimtab is running at");
         let address = line.split("http://").nth(1).expect("an address").trim().to_owned();
         assert!(std::net::TcpStream::connect(&address).is_ok(), "{address}");
