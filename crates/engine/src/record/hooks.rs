@@ -149,7 +149,7 @@ impl Session {
     /// The hooks of the running request, or else of the latest one.
     pub(crate) fn listed_hooks(&self) -> &[ListedHook] {
         match &self.active {
-            Some(active) => &active.request.settings.hooks,
+            Some(active) => &active.request.settings.known.hooks,
             None => &self.extensions.hooks.latest,
         }
     }

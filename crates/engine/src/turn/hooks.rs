@@ -22,7 +22,7 @@ const SHOWN: usize = 4 * 1024;
 /// Whether the request may begin: the hooks before it have run, and none of them refuses it.
 pub(super) fn may_begin(step: &mut Transition<'_>) -> bool {
     let Some(active) = step.session.active().filter(|active| !is_worker(active)) else { return true };
-    if active.request.settings.hooks.is_empty() {
+    if active.request.settings.known.hooks.is_empty() {
         return true;
     }
     let request = active.request.id.clone();
@@ -47,7 +47,7 @@ pub(super) fn may_begin(step: &mut Transition<'_>) -> bool {
 /// Whether the request may end: the hooks before its end have run. One that objects makes it continue.
 pub(super) fn may_end(step: &mut Transition<'_>, words: &str) -> bool {
     let Some(active) = step.session.active().filter(|active| !is_worker(active)) else { return true };
-    if active.request.settings.hooks.is_empty() {
+    if active.request.settings.known.hooks.is_empty() {
         return true;
     }
     let is_continued = active.tools.hooks.continued > 0;
