@@ -176,6 +176,65 @@ fn write(path: &str, before: &str, after: &str) -> FileWrite {
     FileWrite { path: path.into(), before: state(before), after: state(after), added: 1, removed: 0, modified: 0 }
 }
 
+fn hook_end(run: CallId, code: i32) -> Input {
+    let output = format!("\n\u{1e}trimtab-hook {code}\nno");
+    Input::HookRan { run, ran: Ran { output, ..Ran::default() }, effects: None }
+}
+
+#[test]
+fn a_hook_that_outlasts_its_request_decides_nothing_about_the_next() {
+    let mut play = Play::new();
+    let hooks = || vec![hook(HookEvent::UserPromptSubmit, false)];
+    play.say("r1", hooks());
+    play.admit("r1");
+    let first = play.hook().expect("the hook of the first request");
+    play.feed(Input::Controlled { request: None, action: Control::Cancel });
+    play.say("r2", hooks());
+    play.admit("r2");
+    let second = play.hook().expect("the hook of the second request");
+    play.feed(Input::HookRan { run: first, ran: Ran { stopped: true, ..Ran::default() }, effects: None });
+    assert_eq!(play.count(|effect| matches!(effect, Effect::Load { .. } | Effect::CallModel { .. })), 0);
+    let ended = play.log.iter().rev().find(|(_, fact)| matches!(fact, Fact::Hook(HookFact::Finished { .. })));
+    assert_eq!(ended.and_then(|(of, _)| of.clone()), Some(request("r1")), "it is recorded with its own request");
+    play.feed(hook_end(second, 2));
+    let is_over = |(of, fact): &(Option<RequestId>, Fact)| {
+        *of == Some(request("r2")) && matches!(fact, Fact::Request(RequestFact::Finished { .. }))
+    };
+    assert!(play.log.iter().any(is_over), "the hook of the second request refuses it: {:?}", play.log.last());
+}
+
+#[test]
+fn a_call_whose_hook_was_lost_in_a_kill_starts_once() {
+    for (tool, input) in [
+        ("run_command", json!({"command": "make all"})),
+        ("write_file", json!({"path": "a", "content": "b"})),
+        ("read_file", json!({"path": "a"})),
+    ] {
+        let mut play = Play::new();
+        play.say("r1", vec![hook(HookEvent::PreToolUse, true)]);
+        play.admit("r1");
+        play.load("r1");
+        play.ask_for(tool, input);
+        assert!(play.hook().is_some(), "{tool} is checked");
+        play.kill();
+        let starts = play.count(|effect| {
+            matches!(
+                effect,
+                Effect::Run { .. } | Effect::Prepare { .. } | Effect::Read { .. } | Effect::InspectEffects { .. }
+            )
+        });
+        let asks = play.session.own_checkpoints().count();
+        assert_eq!(starts + asks, 1, "{tool}: {:?}", play.outputs);
+        assert_eq!(play.count(|effect| matches!(effect, Effect::InspectEffects { .. })), 0, "{tool} has not run yet");
+    }
+    let mut play = Play::new();
+    play.say("r1", vec![hook(HookEvent::UserPromptSubmit, true)]);
+    play.admit("r1");
+    assert!(play.hook().is_some());
+    play.kill();
+    assert_eq!(play.count(|effect| matches!(effect, Effect::Load { .. })), 1, "{:?}", play.outputs);
+}
+
 /// A server runs in the background, and a build in the foreground.
 fn two_commands() -> (Play, CallId, CallId) {
     let mut play = Play::new();

@@ -211,7 +211,7 @@ pub(crate) fn watch(session: &Session, hook: &ListedHook) -> Option<SnapshotLimi
 /// Records the end of a hook, and tells of what went wrong. `result` is the result that waits for it, as it is now.
 pub(crate) fn finish(step: &mut Transition<'_>, run: &CallId, report: HookReport, result: Option<WithheldResult>) {
     let Some(open) = step.session.hooks().open.get(run).cloned() else { return };
-    let request = about(step.session);
+    let request = open.request.clone();
     let HookReport { outcome, exit_code, reason, input, message } = report;
     let fact = HookFact::Finished {
         run: run.clone(),
