@@ -308,7 +308,7 @@ impl BackgroundCommands<'_> {
     /// Ends a background command, whichever process runs it. One that has ended is left.
     pub async fn stop(self, session: &SessionId, id: &BackgroundId) -> Result<BackgroundRow, Problem> {
         let row = self.find(session, id).await?;
-        // Where the process that ran it was killed, nobody has recorded the end: whoever takes the session over does.
+        // If the process that ran it was killed, its end is not recorded yet. The next owner of the session does that.
         let is_open = self.recorded(session).await?.iter().any(|known| known.id == *id && known.is_running());
         if is_open {
             let action = Control::StopCommand { id: Some(id.clone()), by: StoppedBy::User };

@@ -32,7 +32,7 @@ use crate::workspace::{CommandUpdate, EndedCommand};
 const LIVE: usize = 4 * 1024 * 1024;
 /// Bytes of it that are passed on to be looked at, at most.
 const PASSED_ON: usize = 64 * 1024;
-/// Bytes of it that are shown whole, to whomever.
+/// Bytes of it that are always shown whole.
 const SHOWN_WHOLE: usize = 1024;
 
 /// How long a background command may take to be ready before its call ends.
@@ -148,7 +148,7 @@ pub(crate) async fn run_command(
     report_and_keep(deps, reporter, &Input::Ran { call, ran, effects }, keeps).await
 }
 
-/// Sends output to whoever watches the session now.
+/// Sends output to the current watchers of the session.
 fn show(deps: &ActorContext, session: &SessionId, request: &RequestId, call: &CallId, text: &str) {
     let fact = CommandFact::Output { call: Some(call.clone()), text: text.to_owned() }.into();
     let time = deps.world.clock.now();
@@ -165,7 +165,7 @@ pub(crate) async fn inspect_background(
     watch: SnapshotLimits,
 ) -> Result<(), ActorError> {
     let session = reporter.lease.session();
-    // Whoever is about to exit waits for it.
+    // A process that is about to exit waits for it.
     let inspected = deps.commands.add(session, &call);
     inspected.output.set_detached();
     let before = snapshot::kept_apart(&deps, session, &call).await?;
@@ -329,7 +329,7 @@ impl<'a> CommandWatch<'a> {
     async fn new_ports(&mut self) -> Vec<OpenPort> {
         let own_network = self.output.process().is_some_and(|(_, own)| own);
         let mut found = self.listens().await;
-        // The output is searched only if somebody listens at all.
+        // The output is searched only if there is a listener.
         if !own_network && !found.is_empty() {
             let named = local_ports(&readable(&self.output.kept().0).text);
             let waited = self.ready.iter().find_map(|ready| match ready {

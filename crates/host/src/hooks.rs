@@ -32,7 +32,7 @@ const MOST_HOOKS: usize = 64;
 /// Seconds that a hook may take, unless its entry says otherwise, and at most.
 const USUAL_TIMEOUT: u64 = 60;
 const LONGEST_TIMEOUT: u64 = 600;
-/// How long whoever leaves a session waits for the hooks for that.
+/// How long a surface waits for `SessionEnd` hooks.
 const LEAVING: Duration = Duration::from_secs(10);
 /// Bytes of a command line.
 const LONGEST_COMMAND: usize = 16 * 1024;
@@ -128,7 +128,7 @@ impl Hooks {
         hooks
     }
 
-    /// A file of the user that cannot be read counts as a check that fails: nobody works without their checks unknowingly.
+    /// A file of the user that cannot be read counts as a check that fails, because the user relies on the checks in it.
     fn add_own(&mut self, file: &Path, place: &str) {
         // People keep their settings elsewhere and link to them.
         let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
@@ -232,7 +232,7 @@ fn read_object(file: &Path) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The entries of an event, each with its matcher. What is not as the format has it is an entry that cannot be read.
+/// The entries of an event, each with its matcher. Anything else counts as an invalid entry.
 fn entries(groups: &Value) -> Vec<(&str, &Value)> {
     let Value::Array(groups) = groups else { return vec![("", groups)] };
     let mut all = Vec::new();

@@ -312,7 +312,7 @@ pub(super) fn read_output(
     step.request(Effect::ReadOutput { request, call, of, id, stored, since, limit });
 }
 
-/// What the model is told about background commands, whenever it changes.
+/// The note for the model about background commands, sent when it changes.
 pub(super) fn fragment(session: &Session) -> Fragment {
     let is_over = |command: &&BackgroundCommand| !is_told_running(command);
     let ended = session.background().iter().filter(is_over).count();

@@ -114,7 +114,7 @@ pub(crate) fn ended(step: &mut Transition<'_>, run: &CallId, ran: &Ran, effects:
     conclude(step, run, &open, report, effects);
 }
 
-/// It is known what a hook whose end nobody saw did to files. Whether it was a hook.
+/// The file changes of an interrupted hook are known. Returns whether the call was a hook.
 pub(super) fn inspected(step: &mut Transition<'_>, run: &CallId, effects: &FileEffects) -> bool {
     let Some(open) = step.session.hooks().open.get(run).cloned() else { return false };
     conclude(step, run, &open, lost(), Some(effects));

@@ -1,4 +1,4 @@
-//! What the person's own commands wrote. It joins the next message, so that the model sees what the person has seen. A row
+//! The output of the user's own commands. It joins the next message, so that the model sees what the user has seen. A row
 //! above the input says so, and a key leaves it out.
 
 use serde::{Deserialize, Serialize};
