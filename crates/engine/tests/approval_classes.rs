@@ -5,8 +5,8 @@ use trimtab_engine::{Effect, Input, Interrupted, Output, Prepared, Ran, Session,
 use trimtab_vocab::event::{CheckpointFact, McpFact, RequestFact, Status, ToolFact};
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, CheckpointId, CommandClass, CommandPlan, Fact, FileState, FileWrite, FolderTrust,
-    HookEvent, ListedHook, ListedServer, Message, ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role,
-    Rule, RuleVerdict, RunSettings, Sandbox, ServerTool, StopReason, ToolCall, Usage,
+    HookEvent, KnownAtStart, ListedHook, ListedServer, Message, ModelFacts, ModelSettings, Part, Reply, Request,
+    RequestId, Role, Rule, RuleVerdict, RunSettings, Sandbox, ServerTool, StopReason, ToolCall, Usage,
 };
 
 struct Play {
@@ -33,7 +33,8 @@ impl Play {
 
     /// The same with this server and these rules.
     fn with(approve: Approve, tool: &str, input: &Value, server: ListedServer, rules: &[Rule]) -> Self {
-        let settings = RunSettings { approve, rules: rules.to_vec(), attended: false, ..RunSettings::default() };
+        let known = KnownAtStart { rules: rules.to_vec(), ..KnownAtStart::default() };
+        let settings = RunSettings { approve, known, attended: false, ..RunSettings::default() };
         Self::in_settings(settings, tool, input, server)
     }
 
@@ -352,7 +353,8 @@ fn check(matcher: &str) -> ListedHook {
 fn a_check_that_fails_needs_a_person_for_every_tool_also_after_a_kill() {
     for (tool, input, class) in cases() {
         for is_killed in [false, true] {
-            let settings = RunSettings { approve: Approve::Auto, hooks: vec![check("*")], ..RunSettings::default() };
+            let known = KnownAtStart { hooks: vec![check("*")], ..KnownAtStart::default() };
+            let settings = RunSettings { approve: Approve::Auto, known, ..RunSettings::default() };
             let mut play = Play::in_settings(settings, tool, &input, server());
             let run = play.hook().unwrap_or_else(|| panic!("{tool} {input} is checked"));
             assert!(
@@ -382,7 +384,8 @@ fn a_check_that_fails_needs_a_person_for_every_tool_also_after_a_kill() {
 #[test]
 fn a_check_is_of_the_tools_that_it_names_by_their_names_here_and_elsewhere() {
     let is_checked = |matcher: &str, tool: &str, input: Value| {
-        let settings = RunSettings { hooks: vec![check(matcher)], ..RunSettings::default() };
+        let known = KnownAtStart { hooks: vec![check(matcher)], ..KnownAtStart::default() };
+        let settings = RunSettings { known, ..RunSettings::default() };
         Play::in_settings(settings, tool, &input, server()).hook().is_some()
     };
     let echo = || json!({"text": "a"});
@@ -399,7 +402,8 @@ fn a_hook_of_a_folder_runs_only_as_it_was_approved() {
     let project = |hash: &str| ListedHook { project: true, hash: hash.into(), ..check("*") };
     let rule = |verdict| Rule::hook("/p", &project("1f"), verdict);
     let runs = |hash: &str, rules: Vec<Rule>| {
-        let settings = RunSettings { hooks: vec![project(hash)], rules, ..RunSettings::default() };
+        let known = KnownAtStart { hooks: vec![project(hash)], rules, ..KnownAtStart::default() };
+        let settings = RunSettings { known, ..RunSettings::default() };
         Play::in_settings(settings, "run_command", &json!({"command": "make all"}), server()).hook().is_some()
     };
     assert!(!runs("1f", Vec::new()) && runs("1f", vec![rule(RuleVerdict::Allow)]));

@@ -317,7 +317,7 @@ fn what_the_user_has_set_to_ask_asks_at_every_level() {
     let rules = |settings: &mut RunSettings| {
         settings.autonomy.level = Some(Autonomy::Careful);
         let (tool, pattern, folder) = ("run_command".into(), "cargo test".into(), None);
-        settings.rules = vec![Rule { verdict: RuleVerdict::Allow, tool, pattern, folder }];
+        settings.known.rules = vec![Rule { verdict: RuleVerdict::Allow, tool, pattern, folder }];
     };
     assert_eq!(with(rules, "run_command", &run("cargo test")), Outcome::Ran, "the user's own rule counts");
 }

@@ -4,8 +4,8 @@ use serde_json::json;
 use trimtab_engine::{Effect, Input, Interrupted, Output, Session, step};
 use trimtab_vocab::event::{CheckpointFact, Fact};
 use trimtab_vocab::{
-    CallId, CheckpointId, Machine, Message, Reply, Request, RequestId, Rule, RuleVerdict, RunSettings, SessionId,
-    StopReason, SubtaskOffer, SubtaskStart, Usage,
+    CallId, CheckpointId, KnownAtStart, Machine, Message, Reply, Request, RequestId, Rule, RuleVerdict, RunSettings,
+    SessionId, StopReason, SubtaskOffer, SubtaskStart, Usage,
 };
 
 fn started(outputs: &[Output]) -> Vec<SessionId> {
@@ -35,7 +35,10 @@ fn woke(session: &mut Session) -> Vec<Output> {
 fn with_workers() -> (Session, Rule, Vec<SessionId>) {
     let trusts =
         Rule { verdict: RuleVerdict::Allow, tool: Rule::TRUST.into(), pattern: "*".into(), folder: Some("/p".into()) };
-    let mut settings = RunSettings { rules: vec![trusts.clone()], ..RunSettings::default() };
+    let mut settings = RunSettings {
+        known: KnownAtStart { rules: vec![trusts.clone()], ..KnownAtStart::default() },
+        ..RunSettings::default()
+    };
     settings.models.model = "m/x".into();
     settings.models.facts.window = 100_000;
     settings.subtasks.start = Some(SubtaskStart::Parallel);

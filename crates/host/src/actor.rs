@@ -257,9 +257,9 @@ impl Actor {
                 if let Input::Said { request } = &mut input {
                     // Read when the request starts, not when it was sent, because a rule that was added in between
                     // must apply. Later rules are sent to this session.
-                    request.settings.rules = read_rules(&self.deps.world.store.rules().await?);
-                    request.settings.recalled = self.recalled(request).await?;
-                    request.settings.hooks = self.hooks(request, &inputs).await;
+                    request.settings.known.rules = read_rules(&self.deps.world.store.rules().await?);
+                    request.settings.known.recalled = self.recalled(request).await?;
+                    request.settings.known.hooks = self.hooks(request, &inputs).await;
                 }
                 inputs.push((input, Some(row.payload)));
             }
@@ -313,7 +313,7 @@ impl Actor {
         let settings = &request.settings;
         let trusted = settings.trust.trusted
             || self.session.is_trusted()
-            || trimtab_engine::trusts(&settings.rules, &folder, &settings.machine);
+            || trimtab_engine::trusts(&settings.known.rules, &folder, &settings.machine);
         hooks::for_request(self.deps.settings.clone(), folder, trusted).await
     }
 

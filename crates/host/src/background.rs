@@ -27,6 +27,8 @@ const RING: usize = 1024 * 1024;
 const END_PATIENCE: Duration = Duration::from_secs(6);
 /// Facts that are read at once.
 const PAGE: u32 = 1000;
+/// Sessions whose background commands are kept in memory.
+const MOST_KNOWN: usize = 64;
 /// Bytes of output that a list or a page asks for at most.
 const LONGEST_READ: usize = 256 * 1024;
 
@@ -114,9 +116,20 @@ impl LiveOutput {
     }
 }
 
-/// The commands that run in this process.
+/// The commands that run in this process, and what was read of the logs of sessions about background commands.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LiveCommands(Arc<Mutex<OutputsByCall>>);
+pub(crate) struct LiveCommands {
+    outputs: Arc<Mutex<OutputsByCall>>,
+    /// Kept, because a view asks again with each line of output, and a log may be long.
+    rows: Arc<Mutex<HashMap<SessionId, RowsSoFar>>>,
+}
+
+/// The background commands of a log up to an event.
+#[derive(Debug, Clone, Default)]
+struct RowsSoFar {
+    seq: u64,
+    rows: Vec<BackgroundRow>,
+}
 
 type OutputsByCall = HashMap<(SessionId, CallId), Arc<LiveOutput>>;
 
@@ -129,7 +142,7 @@ pub(crate) struct LiveCommand {
 
 impl Drop for LiveCommand {
     fn drop(&mut self) {
-        lock(&self.list.0).remove(&self.key);
+        lock(&self.list.outputs).remove(&self.key);
         lock(&self.output.opened).clear();
     }
 }
@@ -137,24 +150,24 @@ impl Drop for LiveCommand {
 impl LiveCommands {
     pub(crate) fn add(&self, session: &SessionId, call: &CallId) -> LiveCommand {
         let (key, output) = ((session.clone(), call.clone()), Arc::<LiveOutput>::default());
-        lock(&self.0).insert(key.clone(), Arc::clone(&output));
+        lock(&self.outputs).insert(key.clone(), Arc::clone(&output));
         LiveCommand { list: self.clone(), key, output }
     }
 
     fn find(&self, session: &SessionId, call: &CallId) -> Option<Arc<LiveOutput>> {
-        lock(&self.0).get(&(session.clone(), call.clone())).cloned()
+        lock(&self.outputs).get(&(session.clone(), call.clone())).cloned()
     }
 
     /// The commands of a session that are in the background, in the order in which they were started.
     pub(crate) fn in_background(&self, session: &SessionId) -> BTreeSet<CallId> {
-        let all = lock(&self.0);
+        let all = lock(&self.outputs);
         let detached = all.iter().filter(|(_, output)| output.is_detached.load(Ordering::Relaxed));
         detached.filter(|((of, _), _)| of == session).map(|((_, call), _)| call.clone()).collect()
     }
 
     /// The sessions with a command in the background.
     fn sessions(&self) -> BTreeSet<SessionId> {
-        let all = lock(&self.0);
+        let all = lock(&self.outputs);
         let detached = all.iter().filter(|(_, output)| output.is_detached.load(Ordering::Relaxed));
         detached.map(|((session, _), _)| session.clone()).collect()
     }
@@ -265,7 +278,8 @@ fn fold_rows(rows: &mut Vec<BackgroundRow>, event: &Event) {
 impl BackgroundCommands<'_> {
     /// The background commands of a session as its log tells of them, oldest first.
     async fn recorded(self, session: &SessionId) -> Result<Vec<BackgroundRow>, Problem> {
-        let (store, mut rows, mut after) = (self.0.store(), Vec::new(), 0);
+        let (store, known) = (self.0.store(), &self.0.deps().commands.rows);
+        let RowsSoFar { seq: mut after, mut rows } = lock(known).get(session).cloned().unwrap_or_default();
         loop {
             let page = store.events(session, after, PAGE).await.map_err(store_problem)?;
             page.iter().for_each(|event| fold_rows(&mut rows, event));
@@ -274,6 +288,12 @@ impl BackgroundCommands<'_> {
                 break;
             }
         }
+        let mut known = lock(known);
+        if known.len() >= MOST_KNOWN && !known.contains_key(session) {
+            known.clear();
+        }
+        known.insert(session.clone(), RowsSoFar { seq: after, rows: rows.clone() });
+        drop(known);
         // The rows that a fork has from another session are its own.
         rows.iter_mut().filter(|row| row.session != *session).for_each(|row| row.session = session.clone());
         Ok(rows)
@@ -359,7 +379,7 @@ impl BackgroundCommands<'_> {
     /// Ends a background command, whichever process runs it. One that has ended is left.
     pub async fn stop(self, session: &SessionId, id: &BackgroundId) -> Result<BackgroundRow, Problem> {
         let row = self.find(session, id).await?;
-        // Where the process that ran it was killed, nobody has recorded the end: whoever takes the session over does.
+        // If the process that ran it was killed, its end is not recorded yet. The next owner of the session does that.
         let is_open = self.recorded(session).await?.iter().any(|known| known.id == *id && known.is_running());
         if is_open {
             let action = Control::StopCommand { id: Some(id.clone()), by: StoppedBy::User };

@@ -32,7 +32,7 @@ use crate::workspace::{CommandUpdate, EndedCommand};
 const LIVE: usize = 4 * 1024 * 1024;
 /// Bytes of it that are passed on to be looked at, at most.
 const PASSED_ON: usize = 64 * 1024;
-/// Bytes of it that are shown whole, to whomever.
+/// Bytes of it that are always shown whole.
 const SHOWN_WHOLE: usize = 1024;
 
 /// How long a background command may take to be ready before its call ends.
@@ -148,7 +148,7 @@ pub(crate) async fn run_command(
     report_and_keep(deps, reporter, &Input::Ran { call, ran, effects }, keeps).await
 }
 
-/// Sends output to whoever watches the session now.
+/// Sends output to the current watchers of the session.
 fn show(deps: &ActorContext, session: &SessionId, request: &RequestId, call: &CallId, text: &str) {
     let fact = CommandFact::Output { call: Some(call.clone()), text: text.to_owned() }.into();
     let time = deps.world.clock.now();
@@ -165,7 +165,7 @@ pub(crate) async fn inspect_background(
     watch: SnapshotLimits,
 ) -> Result<(), ActorError> {
     let session = reporter.lease.session();
-    // Whoever is about to exit waits for it.
+    // A process that is about to exit waits for it.
     let inspected = deps.commands.add(session, &call);
     inspected.output.set_detached();
     let before = snapshot::kept_apart(&deps, session, &call).await?;
@@ -253,15 +253,15 @@ impl<'a> CommandWatch<'a> {
     async fn look(&mut self, watch: Option<SnapshotLimits>, before: Option<&FolderBefore>) -> Result<(), ActorError> {
         self.next = Instant::now() + if self.is_detached { LOOK_SELDOM } else { LOOK_OFTEN };
         if !self.is_detached {
-            self.is_ready = self.looks_ready();
+            self.is_ready = self.looks_ready().await;
             if self.is_ready || Instant::now() >= self.until {
                 self.detach(BackgroundReason::Started, watch, before).await?;
             }
             return Ok(());
         }
-        let ready = !self.is_ready && self.looks_ready();
+        let ready = !self.is_ready && self.looks_ready().await;
         self.is_ready |= ready;
-        let ports = self.new_ports();
+        let ports = self.new_ports().await;
         if ready || !ports.is_empty() {
             let news = Input::BackgroundNews { call: self.call.clone(), ready, ports };
             let _ = self.reporter.mailbox.send(news).await;
@@ -284,7 +284,7 @@ impl<'a> CommandWatch<'a> {
         if let Some(noted) = noted {
             snapshot::keep_apart(self.deps, session, self.call, noted).await?;
         }
-        let ports = self.new_ports();
+        let ports = self.new_ports().await;
         let (bytes, end) = self.output.kept();
         let mut output = readable(&bytes).text;
         shorten(&mut output);
@@ -297,10 +297,10 @@ impl<'a> CommandWatch<'a> {
         report(self.deps, self.reporter, &Input::Detached { call: self.call.clone(), detached }).await
     }
 
-    fn looks_ready(&mut self) -> bool {
+    async fn looks_ready(&mut self) -> bool {
         match &self.ready {
             None => false,
-            Some(Readiness::Port(port)) => self.listens().contains(port) && !self.ports.contains(port),
+            Some(Readiness::Port(port)) => self.listens().await.contains(port) && !self.ports.contains(port),
             Some(Readiness::Output(pattern)) => {
                 // What was searched before is not searched again, apart from a little that may belong to what follows.
                 let (text, end) = self.output.read_from(self.searched.saturating_sub(OVERLAP));
@@ -311,21 +311,26 @@ impl<'a> CommandWatch<'a> {
         }
     }
 
-    /// The ports that the command listens on, or outside of the sandbox all that somebody listens on.
-    fn listens(&self) -> BTreeSet<u16> {
-        match self.output.process() {
-            Some((pid, true)) => own_listening_ports(pid),
-            Some((_, false)) | None if self.sandbox == Sandbox::Off => listening_ports(std::process::id()),
-            _ => BTreeSet::new(),
-        }
+    /// The ports that the command listens on, or outside the sandbox all ports with a listener. They are read in a
+    /// thread, because a command may have thousands of processes and files.
+    async fn listens(&self) -> BTreeSet<u16> {
+        let reading = match self.output.process() {
+            Some((pid, true)) => tokio::task::spawn_blocking(move || own_listening_ports(pid)),
+            Some((_, false)) | None if self.sandbox == Sandbox::Off => {
+                tokio::task::spawn_blocking(|| listening_ports(std::process::id()))
+            }
+            _ => return BTreeSet::new(),
+        };
+        reading.await.unwrap_or_default()
     }
 
     /// Ports that it has opened since the last look: in its own network all of them, else those that its output names and
     /// somebody listens on.
-    fn new_ports(&mut self) -> Vec<OpenPort> {
+    async fn new_ports(&mut self) -> Vec<OpenPort> {
         let own_network = self.output.process().is_some_and(|(_, own)| own);
-        let mut found = self.listens();
-        if !own_network {
+        let mut found = self.listens().await;
+        // The output is searched only if there is a listener.
+        if !own_network && !found.is_empty() {
             let named = local_ports(&readable(&self.output.kept().0).text);
             let waited = self.ready.iter().find_map(|ready| match ready {
                 Readiness::Port(port) => Some(*port).filter(|_| self.is_ready),

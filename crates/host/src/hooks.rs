@@ -1,5 +1,6 @@
 //! The hooks there are: the user's own, and those of a trusted folder. And how one is run.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ const MOST_HOOKS: usize = 64;
 /// Seconds that a hook may take, unless its entry says otherwise, and at most.
 const USUAL_TIMEOUT: u64 = 60;
 const LONGEST_TIMEOUT: u64 = 600;
-/// How long whoever leaves a session waits for the hooks for that.
+/// How long a surface waits for `SessionEnd` hooks.
 const LEAVING: Duration = Duration::from_secs(10);
 /// Bytes of a command line.
 const LONGEST_COMMAND: usize = 16 * 1024;
@@ -127,22 +128,13 @@ impl Hooks {
         hooks
     }
 
-    /// A file of the user that cannot be read counts as a check that fails: nobody works without their checks unknowingly.
+    /// A file of the user that cannot be read counts as a check that fails, because the user relies on the checks in it.
     fn add_own(&mut self, file: &Path, place: &str) {
         // People keep their settings elsewhere and link to them.
         let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
         match read_object(&real) {
             Ok(object) => self.add(file, &object, false, place),
-            Err(problem) => {
-                let listed = ListedHook {
-                    event: HookEvent::PreToolUse,
-                    command: file.display().to_string(),
-                    problem: Some(problem),
-                    hash: hash(file.as_os_str().as_encoded_bytes()),
-                    ..ListedHook::default()
-                };
-                self.known.push(KnownHook { name: "PreToolUse-1".to_owned(), listed, file: file.to_owned() });
-            }
+            Err(problem) => self.push(failing_check(file, problem), file),
         }
     }
 
@@ -167,6 +159,7 @@ impl Hooks {
         }
         let events = match object.get("hooks") {
             Some(Value::Object(events)) => events,
+            Some(_) if !project => return self.push(failing_check(file, "`hooks` is not an object".to_owned()), file),
             Some(_) => return self.ignored.push(ignored("`hooks` is not an object.".to_owned())),
             None => object,
         };
@@ -179,6 +172,10 @@ impl Hooks {
             };
             for (matcher, entry) in entries(groups) {
                 count += 1;
+                if count > MOST_HOOKS && !project {
+                    let problem = format!("it has more than {MOST_HOOKS} hooks");
+                    return self.push(failing_check(file, problem), file);
+                }
                 if count > MOST_HOOKS {
                     return self.ignored.push(ignored(format!("Only the first {MOST_HOOKS} hooks are used.")));
                 }
@@ -215,6 +212,17 @@ impl Hooks {
     }
 }
 
+/// What stands for checks of the user that cannot be read: one that fails at every call.
+fn failing_check(file: &Path, problem: String) -> ListedHook {
+    ListedHook {
+        event: HookEvent::PreToolUse,
+        command: file.display().to_string(),
+        problem: Some(problem),
+        hash: hash(file.as_os_str().as_encoded_bytes()),
+        ..ListedHook::default()
+    }
+}
+
 fn read_object(file: &Path) -> Result<Map<String, Value>, String> {
     let bytes = read_small(file).map_err(|error| format!("it cannot be read: {error}"))?;
     match serde_json::from_slice(&bytes) {
@@ -224,7 +232,7 @@ fn read_object(file: &Path) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The entries of an event, each with its matcher. What is not as the format has it is an entry that cannot be read.
+/// The entries of an event, each with its matcher. Anything else counts as an invalid entry.
 fn entries(groups: &Value) -> Vec<(&str, &Value)> {
     let Value::Array(groups) = groups else { return vec![("", groups)] };
     let mut all = Vec::new();
@@ -307,12 +315,14 @@ pub(crate) async fn for_request(settings: Option<PathBuf>, folder: String, trust
     if !Hooks::exist(settings.as_deref(), trusted.then_some(folder.as_str())) {
         return Vec::new();
     }
+    let own = settings.as_deref().map(own_file).unwrap_or_default();
     let read = move || Hooks::load(settings.as_deref(), trusted.then_some(folder.as_str()), &folder);
     match tokio::task::spawn_blocking(read).await {
         Ok(hooks) => hooks.known.into_iter().map(|known| known.listed).collect(),
+        // No call is made without its checks.
         Err(error) => {
             tracing::error!(%error, "hooks");
-            Vec::new()
+            vec![failing_check(&own, "the hooks could not be read".to_owned())]
         }
     }
 }
@@ -384,11 +394,11 @@ async fn changed(hook: ListedHook, folder: String) -> Option<String> {
     if !hook.project {
         return None;
     }
-    let now = tokio::task::spawn_blocking(move || (bound(&hook, &folder), hook.hash)).await.ok()?;
-    match now {
-        (Ok((_, now)), approved) if now == approved => None,
-        (Ok(_), _) => Some("a file that it runs changed since you approved it".to_owned()),
-        (Err(why), _) => Some(why),
+    match tokio::task::spawn_blocking(move || (bound(&hook, &folder), hook.hash)).await {
+        Ok((Ok((_, now)), approved)) if now == approved => None,
+        Ok((Ok(_), _)) => Some("a file that it runs changed since you approved it".to_owned()),
+        Ok((Err(why), _)) => Some(why),
+        Err(error) => Some(format!("its files could not be read: {error}")),
     }
 }
 
@@ -424,15 +434,19 @@ impl Client {
             tokio::time::sleep(POLL_INTERVAL).await;
         }
         loop {
-            let mut open = 0_i64;
+            let mut open = HashSet::new();
             for event in store.events(session, last, 1000).await? {
                 match event.fact {
-                    Fact::Hook(HookFact::Started { event: HookEvent::SessionEnd, .. }) => open += 1,
-                    Fact::Hook(HookFact::Finished { .. }) => open -= 1,
+                    Fact::Hook(HookFact::Started { run, event: HookEvent::SessionEnd, .. }) => {
+                        open.insert(run);
+                    }
+                    Fact::Hook(HookFact::Finished { run, .. }) => {
+                        open.remove(&run);
+                    }
                     _ => {}
                 }
             }
-            if open <= 0 {
+            if open.is_empty() {
                 return Ok(());
             }
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -507,5 +521,12 @@ mod tests {
         let broken = load();
         let listed = &broken.known[0].listed;
         assert!(listed.event == HookEvent::PreToolUse && listed.matcher.is_empty() && listed.problem.is_some());
+        let many: Vec<String> = (0..65).map(|n| format!(r#"{{"type": "command", "command": "check {n}"}}"#)).collect();
+        let many = format!(r#"{{"hooks": {{"PreToolUse": [{{"hooks": [{}]}}]}}}}"#, many.join(","));
+        for text in [r#"{"hooks": []}"#, &many] {
+            put(&home.path().join("config/hooks.json"), text);
+            let fails = |known: &KnownHook| known.listed.matcher.is_empty() && known.listed.problem.is_some();
+            assert!(load().known.iter().any(fails), "{text}");
+        }
     }
 }

@@ -223,11 +223,16 @@ impl Sessions<'_> {
         on_conflict: OnConflict,
     ) -> Result<Option<(String, Vec<Conflict>)>, Problem> {
         for (at, moved) in moves.iter().enumerate() {
-            if let Some(refused) = self.move_one(moved, on_conflict).await? {
+            if let Some((reason, conflicts)) = self.move_one(moved, on_conflict).await? {
                 for done in moves[..at].iter().rev() {
-                    self.move_one(&done.reversed(), OnConflict::DiscardMine).await?;
+                    let left = self.move_one(&done.reversed(), OnConflict::DiscardMine).await?;
+                    if let Some((why, conflicts)) = left {
+                        let session = &done.session;
+                        let reason = format!("{reason} The changes of session {session} could not be restored: {why}");
+                        return Ok(Some((reason, conflicts)));
+                    }
                 }
-                return Ok(Some(refused));
+                return Ok(Some((reason, conflicts)));
             }
         }
         Ok(None)

@@ -187,12 +187,17 @@ fn shift_tab_goes_through_the_levels_and_the_status_line_shows_them() {
     // A raise counts from the next decision on: the question stays.
     terminal.press(SHIFT_TAB);
     terminal.wait_for("standard");
-    std::thread::sleep(Duration::from_millis(1_500));
-    assert!(terminal.screen().contains("Run this command?"), "{}", terminal.screen());
+    let changes = || program.run(&["audit", "--export"]).stdout.matches("autonomy_changed").count();
+    let began = std::time::Instant::now();
+    while changes() < 2 {
+        assert!(began.elapsed() < Duration::from_secs(60), "the level is not recorded: {}", terminal.screen());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(terminal.settled().contains("Run this command?"), "{}", terminal.screen());
     terminal.answer("Run this command?", "1");
     terminal.wait_for("It is listed.");
     let audit = program.run(&["audit", "--export"]);
-    assert!(audit.stdout.matches("autonomy_changed").count() == 2, "{}", audit.stdout);
+    assert_eq!(audit.stdout.matches("autonomy_changed").count(), 2, "{}", audit.stdout);
     assert!(!audit.stdout.contains("trusting"), "a level that was only passed was recorded: {}", audit.stdout);
 }
 

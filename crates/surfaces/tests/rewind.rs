@@ -112,7 +112,7 @@ fn only_the_files_or_only_the_conversation_go_back() {
     assert_eq!(text(&program), "beta\nmiddle\nend\n");
     let none = program.run(&["rewind", "--session", &session, "--to", "7"]);
     assert_eq!(none.code, Some(1), "{}", none.stderr);
-    assert!(none.stderr.contains("There is no message 7: the session has 1 message."), "{}", none.stderr);
+    assert!(none.stderr.contains("Unknown message 7. The session has 1 message."), "{}", none.stderr);
 }
 
 #[test]

@@ -287,7 +287,7 @@ fn a_person_follows_it_in_lines_and_undoes_it_by_file_and_by_hunk() {
     let undone = crew.run(&["rewind", "--file", "user.rs"]);
     assert_eq!(undone.code, Some(0), "{}", undone.stderr);
     assert_eq!((crew.file("user.rs"), crew.file("token.rs").as_deref()), (None, Some("struct Token;\n")));
-    let undone = crew.run(&["rewind", "1", "--hunk", "main.rs:2"]);
+    let undone = crew.run(&["rewind", "--change", "1", "--hunk", "main.rs:2"]);
     assert_eq!(undone.code, Some(0), "{}", undone.stderr);
     let main = crew.file("main.rs").expect("is there");
     assert!(main.contains("    check();\n") && !main.contains("fn check() {}"), "{main}");

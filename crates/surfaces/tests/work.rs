@@ -947,7 +947,7 @@ fn a_single_hunk_or_file_of_a_change_is_taken_back_and_that_can_be_undone() {
     let shown = program.run(&["changes", "1"]).stdout;
     assert_eq!(shown.matches("\n@@ ").count(), 2, "{shown}");
     let changed = text_of(&program, "long.txt").expect("a text");
-    let back = program.run(&["rewind", "1", "--hunk", "long.txt:2"]);
+    let back = program.run(&["rewind", "--change", "1", "--hunk", "long.txt:2"]);
     assert_eq!(back.code, Some(0), "{}", back.stderr);
     assert_eq!(
         back.stdout,
@@ -961,20 +961,37 @@ fn a_single_hunk_or_file_of_a_change_is_taken_back_and_that_can_be_undone() {
     assert_eq!(program.run(&["rewind"]).code, Some(0));
     assert_eq!(text_of(&program, "long.txt").as_deref(), Some(changed.as_str()));
     assert_eq!(program.run(&["forward"]).code, Some(0));
-    assert_eq!(program.run(&["rewind", "1", "--file", "long.txt"]).code, Some(0));
+    assert_eq!(program.run(&["rewind", "--change", "1", "--file", "long.txt"]).code, Some(0));
     assert!(text_of(&program, "long.txt").expect("a text").contains("line 2\r\n"));
     for (arguments, reason) in [
         (["--hunk", "long.txt:3"], "There is no hunk 3 in long.txt: the change has 2."),
         (["--file", "other.txt"], "This change did not touch other.txt."),
         (["--file", "long.txt"], "There is nothing left to undo."),
     ] {
-        let refused = program.run(&["rewind", "1", arguments[0], arguments[1]]);
+        let refused = program.run(&["rewind", "--change", "1", arguments[0], arguments[1]]);
         assert_eq!(refused.code, Some(1));
         assert!(refused.stderr.contains(reason), "{}", refused.stderr);
     }
     assert_eq!(program.run(&["rewind"]).code, Some(0));
-    let refused = program.run(&["rewind", "1", "--file", "long.txt"]);
+    let refused = program.run(&["rewind", "--change", "1", "--file", "long.txt"]);
     assert!(refused.stderr.contains("This would discard 1 undone change."), "{}", refused.stderr);
+}
+
+#[test]
+fn a_number_of_changes_is_not_taken_for_the_number_of_a_change() {
+    let program = with_a_long_change();
+    let changed = text_of(&program, "long.txt");
+    for (arguments, hint) in [
+        (&["rewind", "1", "--file", "long.txt"][..], "For a part of change #1, use --change 1 instead."),
+        (&["rewind", "1", "--hunk", "long.txt:2"][..], "For a part of change #1, use --change 1 instead."),
+        (&["rewind", "--change", "1"][..], "--change needs --file or --hunk."),
+        (&["rewind", "1", "--change", "1"][..], "cannot be used with"),
+    ] {
+        let refused = program.run(arguments);
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains(hint), "{}", refused.stderr);
+    }
+    assert_eq!(text_of(&program, "long.txt"), changed, "nothing was undone");
 }
 
 #[test]

@@ -102,7 +102,8 @@ pub use rewind::{FileRewind, RewindScope};
 pub use rule::{Rule, RuleVerdict};
 pub use run_settings::{
     AnswerStyle, Applying, Approve, CommandSettings, ContextSettings, ContextStrategy, Dialog, FileSettings,
-    FolderTrust, Lists, Machine, ModelSettings, Noop, OnMaxTokens, Recovery, RunSettings, SnapshotSettings,
+    FolderTrust, KnownAtStart, Lists, Machine, ModelSettings, Noop, OnMaxTokens, Recovery, RunSettings,
+    SnapshotSettings,
 };
 pub use series::{Series, SeriesCommand, SeriesResult, SeriesState};
 pub use skill::{ListedSkill, SKILL_FILE, SKILL_FOLDERS, SkillFact, SkillText, is_skill_path};

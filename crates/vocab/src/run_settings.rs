@@ -42,15 +42,9 @@ pub struct RunSettings {
     /// How to handle answers that are damaged, truncated, or without effect.
     #[serde(skip_serializing_if = "Recovery::is_usual")]
     pub recovery: Recovery,
-    /// The person's standing decisions; recorded apart, and only when they change.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub rules: Vec<Rule>,
-    /// The hooks that run at fixed points of its work.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub hooks: Vec<ListedHook>,
-    /// What the model sees of earlier sessions; recorded separately, and only if it changes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub recalled: Vec<Remembered>,
+    /// What is read when the request starts.
+    #[serde(flatten)]
+    pub known: KnownAtStart,
     /// How long-term memory is kept and used.
     #[serde(skip_serializing_if = "MemorySettings::is_default")]
     pub memory: MemorySettings,
@@ -103,9 +97,7 @@ impl Default for RunSettings {
             machine: Machine::default(),
             style: AnswerStyle::default(),
             recovery: Recovery::default(),
-            rules: Vec::new(),
-            hooks: Vec::new(),
-            recalled: Vec::new(),
+            known: KnownAtStart::default(),
             memory: MemorySettings::default(),
             copilot: Copilot::default(),
             snapshot: SnapshotSettings::default(),
@@ -117,6 +109,22 @@ impl Default for RunSettings {
             attended: true,
         }
     }
+}
+
+/// What is read when a request starts, and not when it is sent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct KnownAtStart {
+    /// The person's standing decisions; recorded apart, and only when they change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+    /// The hooks that run at fixed points of its work.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<ListedHook>,
+    /// What the model sees of earlier sessions; recorded separately, and only if it changes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recalled: Vec<Remembered>,
 }
 
 /// Whether the folder is trusted, and how far.

@@ -132,6 +132,11 @@ pub(crate) fn objection(session: &Session, request: Option<&RequestId>) -> Optio
     if session.is_moving() {
         return Some(Objection::HistoryMoves);
     }
+    // What a command changes later would stay in the history of this session, where the new one cannot undo it.
+    let running: Vec<&str> = session.running_background().map(|command| command.id.as_str()).collect();
+    if !running.is_empty() {
+        return Some(Objection::RunsInBackground(running.join(", ")));
+    }
     if !session.has_requests() {
         return Some(Objection::NothingSaid);
     }

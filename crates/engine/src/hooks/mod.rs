@@ -27,7 +27,7 @@ pub(crate) use report::{HookReport, read};
 /// Bytes of the text that a hook is sent.
 const LONGEST_PAYLOAD: usize = 1024 * 1024;
 
-/// When hooks run, and what they are told.
+/// When hooks run, and their input.
 #[derive(Debug, Clone)]
 pub(crate) struct HookMoment {
     pub(crate) event: HookEvent,
@@ -35,7 +35,7 @@ pub(crate) struct HookMoment {
     pub(crate) call: Option<CallId>,
     /// What the matchers of hooks are compared with.
     names: Vec<String>,
-    /// What a hook is told beside what every hook is told.
+    /// The fields of the input that only this event has.
     fields: Value,
     /// The result that waits for the hooks.
     held: Option<(WithheldResult, Vec<ImageRef>)>,
@@ -211,7 +211,7 @@ pub(crate) fn watch(session: &Session, hook: &ListedHook) -> Option<SnapshotLimi
 /// Records the end of a hook, and tells of what went wrong. `result` is the result that waits for it, as it is now.
 pub(crate) fn finish(step: &mut Transition<'_>, run: &CallId, report: HookReport, result: Option<WithheldResult>) {
     let Some(open) = step.session.hooks().open.get(run).cloned() else { return };
-    let request = about(step.session);
+    let request = open.request.clone();
     let HookReport { outcome, exit_code, reason, input, message } = report;
     let fact = HookFact::Finished {
         run: run.clone(),
@@ -269,7 +269,7 @@ pub(crate) fn reason(objection: &HookObjection) -> PermissionReason {
     }
 }
 
-/// Why a call is refused where nobody can be asked: only what failed is. A hook that asks is answered later.
+/// Why a call is refused in an unattended run, because a hook failed. A hook that asks leaves a question for later.
 pub(crate) fn refusal(session: &Session, objection: &HookObjection) -> Option<Refusal> {
     let is_attended = session.active().is_some_and(|active| active.request.settings.attended);
     let command = visible(&objection.command);

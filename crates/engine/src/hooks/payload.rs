@@ -1,4 +1,4 @@
-//! What a hook is told, in the format of Claude Code: JSON on standard input. Tools have the names and arguments that
+//! The input of a hook in the format of Claude Code: JSON on standard input. Tools have the names and arguments that
 //! hooks know from there, beside Trimtab's own.
 
 use regex_automata::meta::Regex;
@@ -8,7 +8,7 @@ use trimtab_vocab::{HookEvent, server_tool_name};
 use crate::record::{BatchItem, Session};
 use crate::tools::ToolAction;
 
-/// The names of tools here and elsewhere. The first name of a tool is the one that hooks are told.
+/// The names of tools here and elsewhere. Hooks get the first name of a tool.
 const NAMES: &[(&str, &[&str])] = &[
     ("run_command", &["Bash"]),
     ("edit_file", &["Edit", "MultiEdit"]),
@@ -40,7 +40,7 @@ fn tool_name(item: &BatchItem) -> String {
     }
 }
 
-/// The names that matchers are compared with, and what a hook is told about a tool call.
+/// The names that matchers are compared with, and the input of a hook about a tool call.
 pub(super) fn tool(item: &BatchItem, folder: &str) -> (Vec<String>, Value) {
     let name = tool_name(item);
     let input = match item.action.as_deref() {
@@ -115,7 +115,7 @@ pub(crate) fn own_input(updated: &Value, item: &BatchItem, folder: &str) -> Opti
 /// Fields of other programs that stand for fields here.
 const FOREIGN: [&str; 5] = ["file_path", "old_string", "new_string", "edits", "timeout"];
 
-/// Everything that a hook is told.
+/// The whole input of a hook.
 pub(super) fn text(session: &Session, event: HookEvent, fields: &Value) -> String {
     let mut all = json!({
         "session_id": session.id(),

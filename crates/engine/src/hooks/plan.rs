@@ -1,4 +1,4 @@
-//! How a hook is run: its command line, its fence, and what it is told.
+//! How a hook runs: its command line, its fence, and its input.
 
 use trimtab_vocab::{CallId, CommandClass, CommandPlan, CommandRun, HookEvent, ListedHook, Sandbox};
 

@@ -48,12 +48,12 @@ pub(crate) fn take_in(step: &mut Transition<'_>, mut request: Request) {
         (_, mode) => mode,
     };
     // Rules are many and change seldom: they are recorded only when they are not as they were.
-    let rules = std::mem::take(&mut request.settings.rules);
+    let rules = std::mem::take(&mut request.settings.known.rules);
     if rules != step.session.rules() {
         step.emit(None, RuleFact::Known { rules });
     }
     gate::pass(step, &mut request);
-    let recalled = std::mem::take(&mut request.settings.recalled);
+    let recalled = std::mem::take(&mut request.settings.known.recalled);
     step.emit(Some(&id), crate::record::received(request));
     memory::recalled(step, &id, recalled);
     step.enter(&id, Stage::Intake, StageLabel::AnalyzingRequest);

@@ -16,12 +16,12 @@ impl Session {
         settings.autonomy_under(self.permissions.autonomy)
     }
 
-    /// Whether somebody chose a level, and does not only leave it at the default.
+    /// Whether the level was chosen, in the session or in the settings.
     pub(crate) fn has_chosen_autonomy(&self, settings: &RunSettings) -> bool {
         self.permissions.autonomy.or(settings.autonomy.level).is_some()
     }
 
-    /// Model calls that a request may make. The level *trusting* raises a limit that nobody has set.
+    /// Model calls that a request may make. The level *trusting* raises the limit unless the user has set it.
     pub(crate) fn step_limit(&self, active: &RunningRequest) -> u32 {
         let settings = &active.request.settings;
         settings.steps_at(self.autonomy_for(settings)).saturating_add(active.calls.more_steps)

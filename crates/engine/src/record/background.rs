@@ -53,6 +53,17 @@ impl Session {
         self.background.iter().filter(|command| command.is_running())
     }
 
+    /// The first of the change sets that may have been made while the latest command in the foreground ran.
+    pub(crate) fn since_command(&self) -> usize {
+        self.changes.since_command
+    }
+
+    /// The background commands beside this call that may change files now.
+    pub(crate) fn writing_beside(&self, call: &CallId) -> Vec<BackgroundId> {
+        let is_other = |command: &&BackgroundCommand| command.watch.is_some() && command.call != *call;
+        self.running_background().filter(is_other).map(|command| command.id.clone()).collect()
+    }
+
     /// The background command that a call started, while it runs.
     pub fn background_of(&self, call: &CallId) -> Option<&BackgroundCommand> {
         self.running_background().find(|command| command.call == *call)
@@ -92,13 +103,15 @@ impl Session {
                 let ended = EndedBackground { why: *why, exit_code: *exit_code, signal: signal.clone() };
                 self.background_mut(id, |command| command.ended = Some(ended));
             }
-            CommandFact::Started { .. } | CommandFact::Output { .. } | CommandFact::Finished { .. } => {}
+            CommandFact::Started { .. } => self.changes.since_command = self.changes.in_force,
+            CommandFact::Output { .. } | CommandFact::Finished { .. } => {}
         }
     }
 
     /// The history was moved, or a set was added.
     fn note_sets(&mut self) {
         let in_force = self.changes.in_force;
+        self.changes.since_command = self.changes.since_command.min(in_force);
         let running = self.background.iter_mut().filter(|command| command.is_running());
         running.for_each(|command| command.first_set = command.first_set.min(in_force));
     }

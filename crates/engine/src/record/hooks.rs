@@ -33,6 +33,8 @@ pub struct OpenHook {
     pub(crate) project: bool,
     /// The tool call that it is about.
     pub(crate) call: Option<CallId>,
+    /// The request that it runs for, which it may outlast.
+    pub(crate) request: Option<RequestId>,
 }
 
 /// What the hooks for one moment have decided. They run one after the other.
@@ -141,15 +143,23 @@ impl Session {
         &self.extensions.hooks
     }
 
-    /// Whether the work waits for a hook.
-    pub fn runs_hooks(&self) -> bool {
-        !self.extensions.hooks.open.is_empty()
+    /// Whether the request continues, or ends, only after a hook that runs now.
+    pub fn waits_for_hook(&self) -> bool {
+        let Some(active) = &self.active else { return false };
+        let RequestHooks { prompt, compact, stop, .. } = &active.tools.hooks;
+        let running = [prompt, compact, stop].into_iter().filter_map(|gate| gate.running.as_ref());
+        running.into_iter().any(|run| self.extensions.hooks.open.contains_key(run))
+    }
+
+    /// Whether a hook runs for the request that is running. One that outlasted its request decides nothing about the next.
+    pub(crate) fn is_current(&self, open: &OpenHook) -> bool {
+        self.active.as_ref().is_some_and(|active| Some(&active.request.id) == open.request.as_ref())
     }
 
     /// The hooks of the running request, or else of the latest one.
     pub(crate) fn listed_hooks(&self) -> &[ListedHook] {
         match &self.active {
-            Some(active) => &active.request.settings.hooks,
+            Some(active) => &active.request.settings.known.hooks,
             None => &self.extensions.hooks.latest,
         }
     }
@@ -184,7 +194,7 @@ impl Session {
         self.extensions.hooks.last_request = Some(request.clone());
     }
 
-    pub(super) fn fold_hook(&mut self, fact: &HookFact) {
+    pub(super) fn fold_hook(&mut self, request: Option<&RequestId>, fact: &HookFact) {
         match fact {
             HookFact::Started { run, event, hook, command, project, call, result, images } => {
                 self.extensions.hooks.runs += 1;
@@ -194,6 +204,7 @@ impl Session {
                     command: command.clone(),
                     project: *project,
                     call: call.clone(),
+                    request: request.cloned(),
                 };
                 self.extensions.hooks.open.insert(run.clone(), open);
                 if let Some(gate) = self.hook_gate_mut(*event, call.as_ref()) {
@@ -217,6 +228,9 @@ impl Session {
 
     fn fold_hook_end(&mut self, open: &OpenHook, fact: &HookFact) {
         let HookFact::Finished { outcome, reason, input, message, result, .. } = fact else { return };
+        if !self.is_current(open) {
+            return;
+        }
         let is_lenient = self.listed_hooks().iter().any(|hook| hook.hash == open.hook && hook.allows_on_failure);
         let why = reason.clone().unwrap_or_default();
         let is_changed = input.is_some();

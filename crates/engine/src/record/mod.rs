@@ -185,6 +185,8 @@ struct ChangeHistory {
     moving: Option<HistoryMove>,
     /// How many sets undo a part of another.
     undos: u64,
+    /// The sets from this one on may have been made while the latest command in the foreground ran.
+    since_command: usize,
 }
 
 /// Files that were changed together.

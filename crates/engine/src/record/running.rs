@@ -211,7 +211,8 @@ pub enum Phase {
         /// What the call is for.
         purpose: Purpose,
     },
-    /// A reply is there and is being worked on; seen between two steps only while a hook runs.
+    /// A reply is there and is being worked on; seen between two steps only while a hook runs that the
+    /// request waits for.
     Replied,
     /// Its tools are at work, or wait for the user.
     Tools,

@@ -160,8 +160,8 @@ fn settings(session: &Session, of: &RunSettings, task: &SubTask, budget_usd: Opt
     settings.context.strategy = ContextStrategy::Compress;
     // Nobody has said these words.
     settings.memory.ingest = Ingest::Off;
-    settings.rules.clear();
-    settings.recalled = session.recalled().to_vec();
+    settings.known.rules.clear();
+    settings.known.recalled = session.recalled().to_vec();
     settings
 }
 

@@ -7,12 +7,10 @@ use trimtab_vocab::format::Plural;
 use trimtab_vocab::wording::{AnswerLabel, Notice, Objection, PermissionLabel, QuestionTitle};
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, ChangePart, CheckpointId, Lists, ProposalId, RequestId, Rule, RuleVerdict,
-    StoppedBy,
 };
 
 use super::{
-    answer_message, background, batch, budget, choosing, finish, finish_for, gone, instructions, network, overtime,
-    series,
+    answer_message, batch, budget, choosing, finish, finish_for, gone, instructions, network, overtime, series,
 };
 use crate::permit;
 use crate::proposal::command::visible;
@@ -245,7 +243,6 @@ pub(crate) fn answered(
         return overtime::answered(step, call, &choice);
     }
     if hands_off {
-        background::stop(step, None, StoppedBy::Session);
         handoff::hand_off(step, Some(&request));
     }
     if extends {

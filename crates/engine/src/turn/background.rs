@@ -196,18 +196,18 @@ pub(crate) fn changed(step: &mut Transition<'_>, call: &CallId, effects: &FileEf
 
 /// Records the file changes of a background command, apart from those that the session's own history explains.
 fn record(step: &mut Transition<'_>, command: &BackgroundCommand, effects: &FileEffects, late: bool) {
-    let effects = unexplained(step.session, command, effects);
+    let effects = unexplained(step.session, command.first_set, effects);
     watched::record(step, &command.request, &command.call, &command.command, &effects, late);
 }
 
-/// The changes that no other change set accounts for. While the command ran, edits and other commands of the session
-/// changed files as well, and each is in the history once. A file that both have changed goes from what the history left
-/// to what is there now.
-fn unexplained(session: &Session, command: &BackgroundCommand, effects: &FileEffects) -> FileEffects {
+/// The changes that no other change set accounts for, of a command that began when the sets from `first` on were not
+/// there. While it ran, edits and other commands of the session changed files as well, and each is in the history once.
+/// A file that both have changed goes from what the history left to what is there now.
+pub(super) fn unexplained(session: &Session, first: usize, effects: &FileEffects) -> FileEffects {
     let mut own = FileEffects { writes: Vec::new(), diffs: Vec::new(), ..effects.clone() };
     let shown = effects.diffs.iter().cloned().chain(std::iter::repeat(String::new()));
     for (write, diff) in effects.writes.iter().zip(shown) {
-        let (before, diff) = match left_by_history(session, command.first_set, &write.path) {
+        let (before, diff) = match left_by_history(session, first, &write.path) {
             Some(left) if left == write.after => continue,
             // The diff was made with another beginning.
             Some(left) if left != write.before => (left, String::new()),
@@ -312,7 +312,7 @@ pub(super) fn read_output(
     step.request(Effect::ReadOutput { request, call, of, id, stored, since, limit });
 }
 
-/// What the model is told about background commands, whenever it changes.
+/// The note for the model about background commands, sent when it changes.
 pub(super) fn fragment(session: &Session) -> Fragment {
     let is_over = |command: &&BackgroundCommand| !is_told_running(command);
     let ended = session.background().iter().filter(is_over).count();

@@ -3,7 +3,7 @@
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{ContextFact, Level, RequestFact, SessionFact, Status};
 use trimtab_vocab::wording::Notice;
-use trimtab_vocab::{AutonomyChoice, Control, LearnedFacts, Purpose, RequestId, Role, StoppedBy};
+use trimtab_vocab::{AutonomyChoice, Control, LearnedFacts, Purpose, RequestId, Role};
 
 use super::{answers, background, batch, call_again, finish, stop, withdraw};
 use crate::record::Phase;
@@ -206,10 +206,7 @@ fn handoff_wanted(step: &mut Transition<'_>) {
     }
     match handoff::objection(step.session, None) {
         Some(reason) => step.emit(None, SessionFact::Refused { reason: reason.to_string() }),
-        None => {
-            background::stop(step, None, StoppedBy::Session);
-            handoff::hand_off(step, None);
-        }
+        None => handoff::hand_off(step, None),
     }
 }
 

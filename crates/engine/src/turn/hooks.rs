@@ -22,7 +22,7 @@ const SHOWN: usize = 4 * 1024;
 /// Whether the request may begin: the hooks before it have run, and none of them refuses it.
 pub(super) fn may_begin(step: &mut Transition<'_>) -> bool {
     let Some(active) = step.session.active().filter(|active| !is_worker(active)) else { return true };
-    if active.request.settings.hooks.is_empty() {
+    if active.request.settings.known.hooks.is_empty() {
         return true;
     }
     let request = active.request.id.clone();
@@ -47,7 +47,7 @@ pub(super) fn may_begin(step: &mut Transition<'_>) -> bool {
 /// Whether the request may end: the hooks before its end have run. One that objects makes it continue.
 pub(super) fn may_end(step: &mut Transition<'_>, words: &str) -> bool {
     let Some(active) = step.session.active().filter(|active| !is_worker(active)) else { return true };
-    if active.request.settings.hooks.is_empty() {
+    if active.request.settings.known.hooks.is_empty() {
         return true;
     }
     let is_continued = active.tools.hooks.continued > 0;
@@ -114,7 +114,7 @@ pub(crate) fn ended(step: &mut Transition<'_>, run: &CallId, ran: &Ran, effects:
     conclude(step, run, &open, report, effects);
 }
 
-/// It is known what a hook whose end nobody saw did to files. Whether it was a hook.
+/// The file changes of an interrupted hook are known. Returns whether the call was a hook.
 pub(super) fn inspected(step: &mut Transition<'_>, run: &CallId, effects: &FileEffects) -> bool {
     let Some(open) = step.session.hooks().open.get(run).cloned() else { return false };
     conclude(step, run, &open, lost(), Some(effects));
@@ -126,7 +126,7 @@ fn lost() -> HookReport {
 }
 
 /// A new owner: hooks that ran have ended with the old one. They are not run again. What this owner has started is not
-/// `interrupted`.
+/// `interrupted`. This comes after the calls that were interrupted, because a call whose hook ends here starts here.
 pub(super) fn woke(step: &mut Transition<'_>, interrupted: &[CallId]) {
     let open = step.session.hooks().open.iter().filter(|(run, _)| interrupted.contains(run));
     let open: Vec<(CallId, OpenHook)> = open.map(|(run, open)| (run.clone(), open.clone())).collect();
@@ -156,7 +156,8 @@ fn conclude(
         .input
         .zip(found.as_ref())
         .and_then(|(input, (_, item))| hooks::own_input(&input, item, &folder).filter(|new| *new != item.call.input));
-    let continued = step.session.active().map_or(0, |active| active.tools.hooks.continued);
+    let current = step.session.active().filter(|_| step.session.is_current(open));
+    let continued = current.map_or(0, |active| active.tools.hooks.continued);
     if open.event == HookEvent::Stop && report.outcome == HookOutcome::Blocked && continued >= MOST_CONTINUED {
         report = HookReport { outcome: HookOutcome::Passed, message: None, ..report };
     }
@@ -165,7 +166,9 @@ fn conclude(
         .filter(|_| open.event == HookEvent::PostToolUse)
         .map(|(request, call, held)| with_report(step, &request, &call, held, open, &report, effects));
     hooks::finish(step, run, report, result);
-    resume(step, open.event, open.call.as_ref());
+    if step.session.is_current(open) {
+        resume(step, open.event, open.call.as_ref());
+    }
 }
 
 /// The result of a call with what a hook did and said. The hook's file changes join those of the call.

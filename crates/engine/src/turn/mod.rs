@@ -565,7 +565,11 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
         history::start_restore(step);
     }
     background::woke(step);
+    request_woke(step, interrupted, &under_way);
     hooks::woke(step, &under_way);
+}
+
+fn request_woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>, under_way: &[CallId]) {
     let gone = step.session.open_call().and_then(|open| interrupted.into_iter().find(|one| one.call == *open));
     let Some(active) = step.session.active() else { return };
     let (request, phase) = (active.request.id.clone(), active.phase.clone());
@@ -591,9 +595,9 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
     match phase {
         Phase::Admitting => step.request(Effect::Admit { request }),
         Phase::Loading => load_or_next(step),
-        Phase::Tools => batch::woke(step, &under_way),
+        Phase::Tools => batch::woke(step, under_way),
         Phase::Stopping { .. } => {
-            if batch::woke_stopping(step, &under_way) {
+            if batch::woke_stopping(step, under_way) {
                 finish(step, &request, Status::Cancelled, None);
             }
         }

@@ -23,7 +23,7 @@ const MOST_ASKED: usize = 16;
 /// Hosts that a note names.
 const MOST_NOTED: usize = 8;
 
-/// What a command may reach; none if it has a network of its own.
+/// What a command may reach; none if it has a separate network.
 pub(super) fn plan(session: &Session, active: &RunningRequest, run: &CommandRun) -> Option<NetworkPlan> {
     let policy = permit::host_policy(session, active, run)?;
     Some(NetworkPlan { session: session.id()?.clone(), policy })

@@ -70,6 +70,7 @@ pub(super) fn record(
         unkept: unkept.clone(),
         more: *more,
         diff,
+        alongside: step.session.writing_beside(call),
     };
     step.emit(
         Some(request),
@@ -97,7 +98,7 @@ pub(super) fn record_with(
     let position = i32::try_from(in_force - 1).unwrap_or(i32::MAX);
     let (command, call, writes, unkept) = (command.to_owned(), call.clone(), writes.clone(), unkept.clone());
     // The diff of the set is of the call itself.
-    let by = ByCommand { command, call, late: false, writes, unkept, more: *more, diff: None };
+    let by = ByCommand { command, call, late: false, writes, unkept, more: *more, diff: None, alongside: Vec::new() };
     let change = Change { change_set, files, position, by: Some(Box::new(by)), message: None };
     step.emit(Some(request), ChangeFact::Applied(change));
 }
@@ -145,6 +146,14 @@ pub(super) fn told(session: &Session, effects: &FileEffects) -> (Option<String>,
         }
     }
     (Some(text), marks)
+}
+
+/// The message to the model that some of the changes may be those of background commands.
+pub(super) fn told_alongside(session: &Session, call: &CallId, effects: &FileEffects) -> Option<String> {
+    let beside = session.writing_beside(call);
+    let ids: Vec<&str> = beside.iter().map(|id| id.as_str()).collect();
+    (!ids.is_empty() && !effects.writes.is_empty())
+        .then(|| format!("[In the background: {}. Some of these file changes may be theirs.]", ids.join(", ")))
 }
 
 /// `Files changed: src/a.rs (+3 -1); new: b.txt; deleted: c.`

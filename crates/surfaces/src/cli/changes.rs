@@ -159,6 +159,7 @@ impl ChangesArgs {
                     "applied": at < history.in_force, "current": at + 1 == history.in_force,
                     "undoes": set.undoes, "expired": set.expired, "inherited": set.inherited, "handedOffTo": set.lent,
                     "command": set.by.as_ref().map(|by| &by.command), "late": set.by.as_ref().is_some_and(|by| by.late),
+                    "alongside": set.by.as_ref().map(|by| &by.alongside),
                     "unkept": set.by.as_ref().map(|by| &by.unkept), "more": set.by.as_ref().map_or(0, |by| by.more),
                 }))?;
                 continue;
@@ -177,7 +178,8 @@ impl ChangesArgs {
             print(&format!("{mark} {}{of}{from}{to}{gone}{lost}\n", line(set, at + 1, now)))?;
             if let Some(by) = &set.by {
                 let late = if by.late { " (interrupted; may include changes by others)" } else { "" };
-                print(&format!("    by the command {}{late}\n", one_line(&by.command)))?;
+                let beside = effects::alongside(by).map(|beside| format!(" ({beside})")).unwrap_or_default();
+                print(&format!("    by the command {}{late}{beside}\n", one_line(&by.command)))?;
             }
             for write in &set.writes {
                 let FileWrite { added, removed, modified, .. } = *write;

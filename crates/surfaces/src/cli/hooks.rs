@@ -1,6 +1,5 @@
 //! `trimtab hooks`: lists hooks, and approves those of a folder.
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -10,7 +9,7 @@ use trimtab_host::{Client, HookStanding, KnownHook};
 use trimtab_vocab::{Problem, ProblemKind};
 
 use super::output::{note, print, print_json};
-use super::{CliOutcome, keyboard, place};
+use super::{CliOutcome, approval, place};
 use crate::words;
 
 const EXAMPLES: &str = "\
@@ -101,9 +100,9 @@ impl HookSetup {
         let names: Vec<&str> = hooks.known.iter().map(|hook| hook.name.as_str()).collect();
         let hint = match names.is_empty() {
             true => words::hooks::NONE.to_owned(),
-            false => format!("There are: {}.", names.join(", ")),
+            false => format!("Hooks of this folder: {}.", names.join(", ")),
         };
-        let unknown = || Problem::new(ProblemKind::NotFound, format!("There is no hook named {name}.")).hint(hint);
+        let unknown = || Problem::new(ProblemKind::NotFound, format!("Unknown hook {name}.")).hint(hint);
         let hook = hooks.named(name).cloned().ok_or_else(unknown)?;
         if !hook.listed.project {
             let file = hook.file.display();
@@ -125,27 +124,10 @@ impl HookSetup {
             print(&format!("{name} is on already.\n"))?;
             return Ok(CliOutcome::Done);
         }
-        if !yes {
-            if !std::io::stdin().is_terminal() {
-                return Err(Problem::new(
-                    ProblemKind::Usage,
-                    format!("{name} is not approved: an approval needs a terminal."),
-                )
-                .hint(format!("Read the lines above, then run `trimtab hooks enable {name} --yes`.")));
-            }
-            keyboard::discard();
-            note("Approve this hook for this folder? [y/N]");
-            let answer = keyboard::line().await.unwrap_or_default();
-            if !matches!(answer.trim(), "y" | "Y" | "yes") {
-                print(&format!("{name} stays off.\n"))?;
-                return Ok(CliOutcome::Done);
-            }
+        if yes || approval::ask("hook", "hooks", name).await? {
+            self.client.decide_hook(&hook, &self.folder, true).await?;
+            approval::report(name, &self.folder)?;
         }
-        self.client.decide_hook(&hook, &self.folder, true).await?;
-        print(&format!(
-            "Approved {name} as shown, for {}. It is pending again when the entry or a listed file changes.\n",
-            self.folder
-        ))?;
         Ok(CliOutcome::Done)
     }
 

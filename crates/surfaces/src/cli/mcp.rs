@@ -1,6 +1,5 @@
 //! `trimtab mcp`: lists, adds, approves, and checks MCP servers.
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -12,7 +11,7 @@ use trimtab_vocab::format;
 use trimtab_vocab::{Problem, ProblemKind};
 
 use super::output::{self, note, print, print_json};
-use super::{CliOutcome, keyboard, place};
+use super::{CliOutcome, approval, place};
 use crate::words;
 
 const EXAMPLES: &str = "\
@@ -139,10 +138,9 @@ impl Setup {
         let hint = match (problems.first(), names.is_empty()) {
             (Some(problem), _) => problem.clone(),
             (None, true) => words::NO_SERVERS.to_owned(),
-            (None, false) => format!("There are: {}.", names.join(", ")),
+            (None, false) => format!("Servers here: {}.", names.join(", ")),
         };
-        let unknown =
-            || Problem::new(ProblemKind::NotFound, format!("There is no MCP server named {name}.")).hint(hint);
+        let unknown = || Problem::new(ProblemKind::NotFound, format!("Unknown MCP server {name}.")).hint(hint);
         servers.iter().find(|server| server.entry.name == name).cloned().ok_or_else(unknown)
     }
 
@@ -217,27 +215,10 @@ impl Setup {
             print(&format!("{name} is on already.\n"))?;
             return Ok(CliOutcome::Done);
         }
-        if !yes {
-            if !std::io::stdin().is_terminal() {
-                return Err(Problem::new(
-                    ProblemKind::Usage,
-                    format!("{name} is not approved: an approval needs a terminal."),
-                )
-                .hint(format!("Read the lines above, then run `trimtab mcp enable {name} --yes`.")));
-            }
-            keyboard::discard();
-            note("Approve this server for this folder? [y/N]");
-            let answer = keyboard::line().await.unwrap_or_default();
-            if !matches!(answer.trim(), "y" | "Y" | "yes") {
-                print(&format!("{name} stays off.\n"))?;
-                return Ok(CliOutcome::Done);
-            }
+        if yes || approval::ask("server", "mcp", name).await? {
+            self.client.servers().decide(&server, true).await?;
+            approval::report(name, &self.folder)?;
         }
-        self.client.servers().decide(&server, true).await?;
-        print(&format!(
-            "Approved {name} as shown, for {}. It is pending again when the entry or a listed file changes.\n",
-            self.folder
-        ))?;
         Ok(CliOutcome::Done)
     }
 

@@ -2,6 +2,7 @@
 
 mod acp;
 mod apply_edit;
+mod approval;
 mod ask;
 mod audit;
 mod background;

@@ -18,8 +18,8 @@ pub(super) enum StandardInput {
     IfPiped,
 }
 
-/// How long the first byte of a pipe is waited for that nobody has named. Whoever starts programs often leaves a pipe open
-/// that never says anything.
+/// How long to wait for the first byte of a pipe without `-`. Programs that start others often leave a pipe open and never
+/// write to it.
 const FIRST_BYTE: Duration = Duration::from_secs(5);
 
 /// What standard input has; nothing, if it is a terminal, is empty, or never begins.
@@ -65,7 +65,7 @@ fn too_large() -> Problem {
         .hint("Put it into a file of the folder and name the file in the request.")
 }
 
-/// The request with what came from standard input behind it, marked as such: the model must not take it for instructions.
+/// The request, followed by standard input in a fence, because the model must not take that for instructions.
 pub(super) fn joined(request: &str, input: &str) -> Result<String, Problem> {
     let longest = input.lines().map(|line| line.trim_start().chars().take_while(|c| *c == '`').count()).max();
     let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);

@@ -1,4 +1,4 @@
-//! How long a request took, from the times of its events: the same value for whoever looks, live or later.
+//! How long a request took, from the times of its events: the same value live and later.
 
 use std::time::Duration;
 

@@ -86,7 +86,7 @@ struct NewRewind {
     /// What is restored. Default: both.
     #[serde(default)]
     scope: RewindScope,
-    /// What is done where somebody has edited the same lines since.
+    /// What to do if the same lines were edited since.
     #[serde(default)]
     on_conflict: OnConflict,
     /// Report what would change, and change nothing.

@@ -826,7 +826,10 @@ impl App {
         subtasks: Option<SubtaskStart>,
     ) {
         let Some(request) = self.outbox.fresh.take() else { return self.composer.give_back(&draft) };
-        let draft = self.outputs.add_to(draft);
+        let (draft, outputs) = self.outputs.add_to(draft);
+        if let Some(outputs) = outputs {
+            self.transcript.fold_outputs(request.clone(), outputs);
+        }
         let session = self.session.clone();
         self.outbox.sending.push(Sending { request: request.clone(), draft: draft.clone() });
         self.keep();

@@ -2,7 +2,7 @@
 
 use trimtab_vocab::{Autonomy, Mode, Time};
 
-/// How long a raise waits for the next key: whoever goes through the levels does not mean those in between.
+/// How long a raise waits for the next key, because the user may be on the way to another level.
 const PAUSE: i64 = 700;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -53,7 +53,7 @@ impl KeyKeeper {
         config::keep_key(before, self.provider, key)?;
         let mut profile = config::load(&[])?;
         profile.copilot.auto_continue = before.copilot.auto_continue;
-        // Whoever gives a key means the models that it opens.
+        // A user who enters a key wants to use the models of its provider.
         let is_of = |model: &String| model.split_once('/').is_some_and(|(name, _)| name == self.provider);
         if !profile.model.as_ref().is_some_and(is_of) {
             profile.model = config::default_model(self.provider).or(profile.model);

@@ -1,7 +1,7 @@
-//! A command of the person's own in a terminal of its own, inside of ours. Keys and signals go to the command alone, and
+//! Runs a command of the user (`!cargo test`) in a separate pseudo-terminal. Keys and signals go to the command alone, and
 //! what it writes is shown as it comes and kept for the model.
 //!
-//! A process that has a terminal of its own must begin a session, and only the process itself can do that. So the program
+//! A process with its own terminal must begin a session, and only the process itself can do that. So the program
 //! starts itself first, and becomes the shell once the session has begun.
 
 use std::fs::File;
@@ -20,7 +20,7 @@ use tokio::signal::unix::{SignalKind, signal as listen};
 use super::terminal::out;
 use crate::output::{Ink, StdStream};
 
-/// The first argument of a process that is to become a command of the person's own.
+/// The first argument of a process that becomes a command of the user.
 const BECOME: &str = "__own-terminal";
 /// Bytes that are kept of the beginning and of the end of what is written.
 const HEAD: usize = 64 * 1024;
@@ -40,7 +40,7 @@ pub(crate) fn become_command() -> Option<ExitCode> {
         return None;
     }
     let (shell, command) = (arguments.next()?, arguments.next()?);
-    // Without a session of its own the command runs all the same; only signals would be shared.
+    // Without a new session the command still runs. It would only share our signals.
     let _ = setsid();
     let _ = ioctl_tiocsctty(io::stdin());
     let _ = hear_signals();
@@ -220,7 +220,7 @@ impl Relay {
     /// Shows what the command wrote; false at the end.
     fn show(&mut self) -> io::Result<bool> {
         let mut bytes = [0; 16 * 1024];
-        // A terminal that nobody holds any more ends with an error.
+        // Reading fails when no process holds the other end any more.
         let count = self.master.read(&mut bytes).unwrap_or_default();
         let mut screen = out();
         screen.write_all(&bytes[..count])?;

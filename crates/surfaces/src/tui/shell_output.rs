@@ -1,4 +1,4 @@
-//! What the person's own commands wrote. It joins the next message, so that the model sees what the person has seen. A row
+//! The output of the user's own commands. It joins the next message, so that the model sees what the user has seen. A row
 //! above the input says so, and a key leaves it out.
 
 use serde::{Deserialize, Serialize};
@@ -12,22 +12,23 @@ const TAIL: usize = 12 * 1024;
 /// Outputs that wait for the next message.
 const MOST: usize = 5;
 
-/// What stands before an output in a message.
-const INTRODUCED: &str = "\n\nI ran this command myself (";
-
-/// A message as the conversation shows it: the outputs in it were on the screen already, and are named in a line each.
-pub(super) fn without_outputs(message: &str) -> (&str, Vec<String>) {
-    let mut parts = message.split(INTRODUCED);
-    let said = parts.next().unwrap_or_default();
-    let line = |part: &str| {
-        let end = part.split("):").next().unwrap_or_default();
-        let command = part.lines().find_map(|line| line.strip_prefix("$ ")).unwrap_or_default();
-        format!("with the output of `{command}` ({end}) · ctrl-o")
-    };
-    (said, parts.map(line).collect())
+/// The outputs that were sent with a message. They were on the screen already, so the conversation names each in a line.
+/// Known only here and while the program runs: in a log, they are words like all others, and are shown as such.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SentOutputs {
+    /// The user's own words, which are before the outputs.
+    said: String,
+    lines: Vec<String>,
 }
 
-/// How a command of the person's own ended, and what it wrote.
+impl SentOutputs {
+    /// A message without the outputs, and a line for each of them. Nothing if it is not the message that was sent.
+    pub(super) fn folded<'a>(&'a self, message: &'a str) -> Option<(&'a str, &'a [String])> {
+        message.starts_with(&self.said).then_some((self.said.as_str(), self.lines.as_slice()))
+    }
+}
+
+/// How a command that the user ran ended, and what it wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShellOutput {
     pub command: String,
@@ -46,7 +47,7 @@ impl ShellOutput {
         let fence = "`".repeat(3.max(longest_fence(&self.text) + 1));
         let text = if self.text.trim().is_empty() { "(no output)" } else { self.text.trim_end() };
         let Self { command, end, .. } = self;
-        format!("{INTRODUCED}{end}):\n{fence}\n$ {command}\n{text}\n{fence}")
+        format!("\n\nI ran this command myself ({end}):\n{fence}\n$ {command}\n{text}\n{fence}")
     }
 
     /// What it is, with the command cut to so many characters.
@@ -98,12 +99,18 @@ impl ShellOutputs {
         Some(line(most))
     }
 
-    /// A message with the outputs behind it. A workflow is called with its own words alone.
-    pub(super) fn add_to(&mut self, mut draft: ComposerDraft) -> ComposerDraft {
-        if draft.kind == DraftKind::Message {
-            draft.parts.extend(self.0.drain(..).map(|output| DraftPart::Paste(output.for_model())));
+    /// A message with the outputs after it, and which these are. A workflow is called with its own words alone.
+    pub(super) fn add_to(&mut self, mut draft: ComposerDraft) -> (ComposerDraft, Option<SentOutputs>) {
+        if draft.kind != DraftKind::Message || self.0.is_empty() {
+            return (draft, None);
         }
-        draft
+        let line = |ShellOutput { command, end, .. }: &ShellOutput| {
+            let command = command.lines().next().unwrap_or_default();
+            format!("with the output of `{command}` ({end}) · ctrl-o")
+        };
+        let sent = SentOutputs { said: draft.text(), lines: self.0.iter().map(line).collect() };
+        draft.parts.extend(self.0.drain(..).map(|output| DraftPart::Paste(output.for_model())));
+        (draft, Some(sent))
     }
 }
 
@@ -155,15 +162,17 @@ mod tests {
             "with your next message: the output of `cargo test` (exit code 101, 1 line) · ctrl-x drops it"
         );
         let workflow = ComposerDraft { kind: DraftKind::Slash, ..ComposerDraft::new("/ship") };
-        assert_eq!(outputs.add_to(workflow).text(), "/ship");
-        let sent = outputs.add_to(ComposerDraft::new("Fix it"));
+        assert_eq!(outputs.add_to(workflow).0.text(), "/ship");
+        let (sent, folded) = outputs.add_to(ComposerDraft::new("Fix it"));
         assert_eq!(
             sent.text(),
             "Fix it\n\nI ran this command myself (exit code 101):\n````\n$ cargo test\n``` failed\n````"
         );
-        let shown = vec!["with the output of `cargo test` (exit code 101) · ctrl-o".to_owned()];
-        assert_eq!(without_outputs(&sent.text()), ("Fix it", shown));
+        let (folded, shown) = (folded.expect("outputs"), ["with the output of `cargo test` (exit code 101) · ctrl-o"]);
+        let (said, lines) = folded.folded(&sent.text()).map(|(said, lines)| (said.to_owned(), lines.to_vec())).unwrap();
+        assert_eq!((said.as_str(), lines), ("Fix it", shown.map(str::to_owned).to_vec()));
+        assert_eq!(folded.folded("Something else"), None);
         assert_eq!(sent.line(), "Fix it[Pasted 7 lines #1]");
-        assert_eq!(outputs.add_to(ComposerDraft::new("Again")).text(), "Again");
+        assert_eq!(outputs.add_to(ComposerDraft::new("Again")), (ComposerDraft::new("Again"), None));
     }
 }

@@ -8,7 +8,7 @@ use crate::conversation::BackgroundNotice;
 const COMMAND: usize = 80;
 /// What a list of none says.
 pub(crate) const NONE_RUNNING: &str = "No commands run in the background.";
-/// What is said to whoever stops a command without naming one.
+/// The hint for `/stop` without an ID.
 pub(crate) const WHICH_COMMAND: &str = "Invalid ID. /ps lists the background commands and their IDs.";
 
 /// What happened to a background command.
@@ -80,7 +80,7 @@ pub(crate) fn background_line(row: &BackgroundRow, now: Time) -> String {
     format!("{}  {name}{}  {}", row.id, background_state(row, now), short(&row.command))
 }
 
-/// What is said when commands ended with the program.
+/// The note about commands that ended with the program.
 pub(crate) fn ended_with_program(rows: &[BackgroundRow]) -> Option<String> {
     let names: Vec<String> = rows.iter().map(|row| format!("{} ({})", row.id, short(&row.command))).collect();
     (!names.is_empty()).then(|| format!("Ended background commands: {}.", names.join(", ")))

@@ -22,8 +22,15 @@ pub(crate) fn after(files: &[ChangedFile], by: &ByCommand) -> Vec<String> {
             sanitize(&shown)
         ));
     }
+    lines.extend(alongside(by).map(|line| format!("  {line}")));
     lines.extend(unkept(by).map(|line| format!("  {line}")));
     lines
+}
+
+/// `may include changes by b1, which ran in the background`
+pub(crate) fn alongside(by: &ByCommand) -> Option<String> {
+    let ids: Vec<&str> = by.alongside.iter().map(|id| id.as_str()).collect();
+    (!ids.is_empty()).then(|| format!("may include changes by {}, which ran in the background", ids.join(", ")))
 }
 
 /// `also changed 3 files that cannot be undone: big.bin (too large to store), …`

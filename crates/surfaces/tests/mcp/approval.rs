@@ -171,7 +171,7 @@ fn mistakes_are_explained() {
     assert!(ended.stdout.contains("helper: echo"), "{}", ended.stdout);
     assert!(ended.stderr.contains("the database") && ended.stderr.contains("no-such-program-7"), "{}", ended.stderr);
     for (arguments, part) in [
-        (&["mcp", "tools", "nobody"][..], "There is no MCP server named nobody."),
+        (&["mcp", "tools", "nobody"][..], "Unknown MCP server nobody."),
         (&["mcp", "add", "a b", "--", "x"], "Invalid server name"),
         (&["mcp", "add", "a__b", "--", "x"], "Invalid server name"),
         (&["mcp", "add", "broken", "--", "x"], "already an MCP server named broken"),

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallId, ChangePart, ChangeSetId, FileWrite, MergedWrite, OnConflict, ProposalId, RefKey, Time, Unkept};
+use crate::{
+    BackgroundId, CallId, ChangePart, ChangeSetId, FileWrite, MergedWrite, OnConflict, ProposalId, RefKey, Time, Unkept,
+};
 
 /// A change was proposed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -206,6 +208,9 @@ pub struct ByCommand {
     /// Key of the stored unified diff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<RefKey>,
+    /// Background commands that ran at the same time. Some of the changes may be theirs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alongside: Vec<BackgroundId>,
 }
 
 /// One file of a change set.

@@ -141,6 +141,8 @@ sentences! {
         Words(words: String) => "{words}",
         Busy => "A request is running or waiting for an answer. Cancel it first, then try again.",
         HistoryMoves => "An undo or redo is in progress. Try again when it is done.",
+        RunsInBackground(ids: String) =>
+            "Commands are running in the background: {ids}. Stop them first, then try again.",
         NothingSaid => "This session is empty. There is nothing to hand off.",
         Nameless => "The session has no name to refer to.",
         NeedsText => "This answer needs text. Give it with --text.",

@@ -85,7 +85,7 @@ impl Session {
                 self.acted();
             }
             Fact::Skill(fact) => self.fold_skill(fact),
-            Fact::Hook(fact) => self.fold_hook(fact),
+            Fact::Hook(fact) => self.fold_hook(request, fact),
             Fact::Commands(fact) => self.fold_commands(request, fact),
             Fact::Proposal(fact) => {
                 if let ProposalFact::Opened { proposal, kind, operations, version, .. } = fact {

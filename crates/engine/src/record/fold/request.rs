@@ -52,7 +52,7 @@ impl Session {
             correct(&mut request, model, &LearnedFacts { protocol: Some(*protocol), ..LearnedFacts::default() });
         }
         self.queue.known.insert(id.clone());
-        self.note_hooks(id, &request.settings.hooks);
+        self.note_hooks(id, &request.settings.known.hooks);
         self.models.waits_long |= pause_s.is_some_and(|pause| LONG_PAUSE.contains(&pause));
         self.lineage.prefill = None;
         match while_running {

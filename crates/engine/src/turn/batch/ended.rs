@@ -179,6 +179,9 @@ pub(crate) fn ran(step: &mut Transition<'_>, call: &CallId, ran: Ran, effects: O
     let Some((request, item)) = find(step, call) else { return };
     let Some((action, command)) = running(&item) else { return };
     overtime::settle(step, call);
+    // A background command may have ended meanwhile, and has its own set.
+    let own = effects.map(|effects| background::unexplained(step.session, step.session.since_command(), effects));
+    let effects = own.as_ref();
     if let Some(effects) = effects {
         watched::record(step, &request, call, command, effects, false);
     }
@@ -198,7 +201,8 @@ pub(crate) fn ran(step: &mut Transition<'_>, call: &CallId, ran: Ran, effects: O
     let (files, marks) = effects.map(|effects| watched::told(step.session, effects)).unwrap_or_default();
     let edited = item.edited_from.as_ref().map(|old| format!("[The user edited this command; it was: `{old}`]"));
     let again = outside::told(&item).map(str::to_owned);
-    let more: Vec<String> = edited.into_iter().chain(again).chain(files).collect();
+    let beside = effects.and_then(|effects| watched::told_alongside(step.session, call, effects));
+    let more: Vec<String> = edited.into_iter().chain(again).chain(files).chain(beside).collect();
     let (status, preview) = outcome::told(&ran, item.stopping, limit, &more, guard::limit(&facts));
     let full = ran.raw.clone();
     let unobserved = effects.and_then(|effects| effects.unobserved);
@@ -247,7 +251,8 @@ pub(crate) fn effects_inspected(step: &mut Transition<'_>, call: &CallId, effect
     }
     let Some((request, item)) = find(step, call) else { return };
     let Some((_, command)) = running(&item) else { return };
-    watched::record(step, &request, call, command, effects, true);
+    let own = background::unexplained(step.session, step.session.since_command(), effects);
+    watched::record(step, &request, call, command, &own, true);
     if item.starts_in_background() {
         gone_with_trimtab(step, call);
     } else if item.stopping {

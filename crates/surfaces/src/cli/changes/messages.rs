@@ -98,7 +98,7 @@ impl MessageArgs {
             print(&sanitize(&format!("{:>3}  {cut}{more}  ({}{changes})\n", at + 1, format::age(*time, now))))?;
         }
         if points.is_empty() && !self.json {
-            print("Nothing was said in this session yet.\n")?;
+            print("This session has no messages yet.\n")?;
         }
         Ok(CliOutcome::Done)
     }
@@ -162,7 +162,7 @@ impl MessageArgs {
 fn find(points: &[RewindPoint], number: usize) -> Result<&RewindPoint, Problem> {
     number.checked_sub(1).and_then(|at| points.get(at)).ok_or_else(|| {
         let all = format::plural(points.len(), "message");
-        Problem::new(ProblemKind::NotFound, format!("There is no message {number}: the session has {all}."))
+        Problem::new(ProblemKind::NotFound, format!("Unknown message {number}. The session has {all}."))
             .hint("`trimtab rewind --messages` lists them.")
     })
 }

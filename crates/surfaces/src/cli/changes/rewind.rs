@@ -38,8 +38,8 @@ const EXAMPLES: &str = "\
 Examples:
   trimtab rewind                        undo the latest change
   trimtab rewind 3                      undo the latest three changes
-  trimtab rewind 3 --file src/a.rs      undo one file of change #3
-  trimtab rewind 3 --hunk src/a.rs:2    undo one hunk of change #3
+  trimtab rewind --change 3 --file src/a.rs    undo one file of change #3
+  trimtab rewind --change 3 --hunk src/a.rs:2  undo one hunk of change #3
   trimtab rewind --messages             list the messages that you can go back to
   trimtab rewind --to 4 --preview       show what going back to before message 4 changes
   trimtab rewind --to 4                 go back: the conversation and the files
@@ -49,13 +49,16 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Rewind {
-    /// How many changes to undo (with --file or --hunk: the number of the change)
+    /// How many changes to undo [default: 1]
     #[arg(value_name = "N", value_parser = positive)]
     number: Option<u32>,
-    /// Undo only this file of the change set
+    /// Undo a part of this change, with --file or --hunk [default: the latest change]
+    #[arg(long, value_name = "CHANGE", value_parser = positive, conflicts_with = "number")]
+    change: Option<u32>,
+    /// Undo only this file of a change
     #[arg(long = "file", value_name = "PATH")]
     files: Vec<String>,
-    /// Undo only this hunk, numbered as in `changes N`
+    /// Undo only this hunk of a change, numbered as in `changes CHANGE`
     #[arg(long = "hunk", value_name = "PATH:K")]
     hunks: Vec<String>,
     #[command(flatten)]
@@ -68,6 +71,7 @@ pub(in crate::cli) struct Rewind {
 
 impl Rewind {
     pub(in crate::cli) async fn execute(self) -> Result<CliOutcome, Problem> {
+        self.check()?;
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
         if self.back.is_given() {
@@ -90,10 +94,30 @@ impl Rewind {
             }
             return Ok(ended);
         }
-        let number = self.number.map_or(history.in_force, |number| number as usize);
+        let number = self.change.map_or(history.in_force, |number| number as usize);
         let set = find_set(&history, &number.to_string())?;
         let change_set = set.id.clone();
         move_history(&client, &session, &history, Control::UndoPart { change_set, parts, on_conflict }).await
+    }
+}
+
+impl Rewind {
+    /// Refuses what could mean two things.
+    fn check(&self) -> Result<(), Problem> {
+        let is_part = !self.files.is_empty() || !self.hunks.is_empty();
+        match (self.number, self.change) {
+            (Some(number), _) if is_part => {
+                let problem = format!("{number} is a number of changes, and --file and --hunk undo a part of one change.");
+                Err(Problem::new(ProblemKind::Usage, problem)
+                    .hint(format!("For a part of change #{number}, use --change {number} instead.")))
+            }
+            (_, Some(change)) if !is_part => {
+                Err(Problem::new(ProblemKind::Usage, "--change needs --file or --hunk.").hint(format!(
+                    "`trimtab changes {change}` shows the files and hunks of the change. `trimtab rewind N` undoes the latest N changes."
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::{ReplyEntry, ThoughtEntry, ToolEntry};
 use crate::structured_answer;
 use crate::tui::markdown::render;
 use crate::tui::pane::sticky::offered;
-use crate::tui::shell_output::without_outputs;
+use crate::tui::shell_output::SentOutputs;
 use crate::tui::text::wrapped;
 use crate::tui::theme::{StyleName, Theme};
 use crate::words::wrap;
@@ -20,8 +20,8 @@ use crate::words::{self, sanitize_cells};
 /// One thing that was said or done.
 #[derive(Debug)]
 pub(in crate::tui) enum TranscriptEntry {
-    /// A person's words, and what became of them if that is not plain.
-    Said { text: String, note: Option<String> },
+    /// The user's message, what became of it unless that is clear, and the outputs that were sent with it.
+    Said { text: String, note: Option<String>, outputs: Option<SentOutputs> },
     /// A model's words.
     Reply(ReplyEntry),
     /// What a model thought before it spoke.
@@ -104,7 +104,7 @@ impl TranscriptEntry {
     /// Its rows with nothing folded.
     pub(super) fn whole(&mut self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         match self {
-            Self::Said { text, note } => said(text, note.as_deref(), width, theme, usize::MAX),
+            Self::Said { text, note, .. } => said((text, &[]), note.as_deref(), width, theme, usize::MAX),
             Self::Thought(thought) => thought.whole(width, theme),
             Self::Tool(tool) => tool.whole(width, theme),
             entry => entry.lines(width, theme),
@@ -115,7 +115,10 @@ impl TranscriptEntry {
     pub(in crate::tui) fn lines(&mut self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let style = |name| theme.style(name);
         match self {
-            Self::Said { text, note } => said(text, note.as_deref(), width, theme, MOST_SAID),
+            Self::Said { text, note, outputs } => {
+                let shown = outputs.as_ref().and_then(|outputs| outputs.folded(text)).unwrap_or((text, &[]));
+                said(shown, note.as_deref(), width, theme, MOST_SAID)
+            }
             Self::Reply(reply) => reply.lines(width, theme),
             Self::Thought(thought) => thought.lines(width, theme),
             Self::Tool(tool) => tool.lines(width, theme),
@@ -148,10 +151,15 @@ impl TranscriptEntry {
 /// Rows of a message that are printed; a pasted log or the output of a command has more.
 const MOST_SAID: usize = 24;
 
-/// What a person said, in at most so many rows.
-fn said(text: &str, note: Option<&str>, width: usize, theme: &Theme, most: usize) -> Vec<Line<'static>> {
+/// A message of the user and a line for each output in it, in at most so many rows.
+fn said(
+    (text, outputs): (&str, &[String]),
+    note: Option<&str>,
+    width: usize,
+    theme: &Theme,
+    most: usize,
+) -> Vec<Line<'static>> {
     let mut rows = Vec::new();
-    let (text, outputs) = if most == usize::MAX { (text, Vec::new()) } else { without_outputs(text) };
     for (at, line) in sanitize_cells(text.trim_end()).lines().enumerate() {
         let sign = if at == 0 { "›" } else { " " };
         let words = vec![Span::styled(line.to_owned(), theme.style(StyleName::Person))];

@@ -6,6 +6,7 @@ use trimtab_vocab::wording::Notice;
 use trimtab_vocab::{Event, Fact, RequestId};
 
 use crate::conversation::is_under_way;
+use crate::tui::shell_output::SentOutputs;
 
 /// A message that was sent and is not a part of the conversation yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub(in crate::tui) struct HeldMessage {
     pub(in crate::tui) text: String,
     /// What stands below it once it is printed.
     pub(super) note: Option<String>,
+    /// The outputs that were sent with it.
+    pub(super) outputs: Option<SentOutputs>,
     /// Why it waits, unless that is plain.
     pub(in crate::tui) reason: Option<String>,
     pub(in crate::tui) turn: MessageTurn,
@@ -39,8 +42,8 @@ impl HeldMessages {
         &self.messages
     }
 
-    pub(super) fn hold(&mut self, text: &str, note: Option<String>, turn: MessageTurn) {
-        self.messages.push(HeldMessage { text: text.to_owned(), note, reason: None, turn });
+    pub(super) fn hold(&mut self, message: HeldMessage) {
+        self.messages.push(message);
     }
 
     /// Whether a new request would wait for another one.

@@ -11,9 +11,11 @@ mod show;
 mod thought;
 mod tool;
 
+use std::collections::HashMap;
+
 use ratatui::text::Line;
 use trimtab_vocab::event::{ModelFact, ReplyFact, RequestFact};
-use trimtab_vocab::{CallId, Event, Fact};
+use trimtab_vocab::{CallId, Event, Fact, RequestId};
 
 pub(super) use entry::{LineMark, TranscriptEntry};
 pub(super) use held::{HeldMessage, MessageTurn};
@@ -26,6 +28,7 @@ pub(super) fn tool_words(name: &str, input: &serde_json::Value) -> (String, Stri
     tool::words(name, input, tool::Tense::Present)
 }
 
+use super::shell_output::SentOutputs;
 use super::theme::Theme;
 use crate::conversation::{Conversation, SubtaskBoard};
 use held::HeldMessages;
@@ -55,6 +58,8 @@ pub(super) struct Transcript {
     is_stopping: bool,
     /// How often a call was made again without success since something was heard, and why.
     retries: Option<(u32, String)>,
+    /// The outputs that were sent with messages that are not in the conversation yet.
+    sent_outputs: HashMap<RequestId, SentOutputs>,
 }
 
 impl Transcript {
@@ -87,6 +92,11 @@ impl Transcript {
         &self.entries
     }
 
+    /// The outputs that are sent with a message take a line each in it.
+    pub(super) fn fold_outputs(&mut self, request: RequestId, outputs: SentOutputs) {
+        self.sent_outputs.insert(request, outputs);
+    }
+
     /// Adds something that no fact tells.
     pub(super) fn note(&mut self, mark: LineMark, text: impl Into<String>) {
         self.entries.push(TranscriptEntry::Note { mark, text: text.into() });
@@ -102,7 +112,11 @@ impl Transcript {
         let mut conversation = std::mem::take(&mut self.conversation);
         let is_waiting = self.held.waits(event);
         for message in self.held.due(event) {
-            self.entries.push(TranscriptEntry::Said { text: message.text, note: message.note });
+            self.entries.push(TranscriptEntry::Said {
+                text: message.text,
+                note: message.note,
+                outputs: message.outputs,
+            });
         }
         self.think(&conversation, event);
         for update in conversation.observe(event) {

@@ -5,7 +5,7 @@ use trimtab_vocab::event::{Level, RequestFact, Status};
 use trimtab_vocab::format;
 use trimtab_vocab::{Answer, CallId, Event, Fact, Pill, StepStatus, Todo};
 
-use super::held::MessageTurn;
+use super::held::{HeldMessage, MessageTurn};
 use super::tool::CommandEntry;
 use super::{LineMark, ReplyEntry, ThoughtEntry, ToolEntry, Transcript, TranscriptEntry};
 use crate::conversation::{
@@ -106,9 +106,11 @@ fn user_message(transcript: &mut Transcript, event: &Event, message: &UserMessag
         MessageVia::Steered if message.by != "user" => return,
         MessageVia::Joined | MessageVia::Steered => (None, into.cloned().map(MessageTurn::Steers)),
     };
+    let (text, outputs) =
+        (message.text.clone(), event.request.as_ref().and_then(|id| transcript.sent_outputs.remove(id)));
     match turn {
-        Some(turn) => transcript.held.hold(&message.text, note, turn),
-        None => transcript.entries.push(TranscriptEntry::Said { text: message.text.clone(), note }),
+        Some(turn) => transcript.held.hold(HeldMessage { text, note, outputs, reason: None, turn }),
+        None => transcript.entries.push(TranscriptEntry::Said { text, note, outputs }),
     }
 }
 

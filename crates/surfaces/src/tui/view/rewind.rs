@@ -146,7 +146,7 @@ impl RewindView {
     fn key(&mut self, chord: Chord, keys: &KeyMap) -> ViewOutcome {
         let action = keys.action(chord);
         if let Some(KeyAction::Interrupt | KeyAction::Quit) = action {
-            // What moves cannot be called back, and ends by itself.
+            // A rewind that has begun cannot be cancelled.
             if !matches!(self.stage, RewindStage::Moving(_)) {
                 self.stage = RewindStage::Choosing;
             }
