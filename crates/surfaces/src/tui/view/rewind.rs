@@ -66,7 +66,7 @@ struct RewindPreviewPane {
 
 impl RewindView {
     pub(in crate::tui) fn new() -> Self {
-        let picker = Picker::new("Go back to before:", "Nothing was said in this session yet.");
+        let picker = Picker::new("Go back to before:", "This session has no messages yet.");
         Self { picker, points: Vec::new(), can_undo: false, is_loaded: false, stage: RewindStage::Choosing }
     }
 
