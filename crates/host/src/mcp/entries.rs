@@ -1,8 +1,8 @@
 //! The servers that the user's settings and a project's `.mcp.json` name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
@@ -21,6 +21,8 @@ const HASH: usize = 32;
 const LARGEST_SERVER_FILE: u64 = 64 * 1024 * 1024;
 /// Words of an entry that may name files.
 const MOST_WORDS: usize = 1_000;
+/// Folders that words are looked up in.
+const MOST_PLACES: usize = 8;
 
 /// Who names a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,18 +162,26 @@ fn named_files(
 ) -> Result<Vec<(String, PathBuf)>, String> {
     let Ok(top) = folder.canonicalize() else { return Ok(Vec::new()) };
     let values = environment.iter().map(|(_, value)| value.expose_secret());
-    let words: Vec<&str> = argv.iter().map(String::as_str).chain(values).flat_map(pieces).collect();
+    let words: Vec<String> = argv.iter().map(String::as_str).chain(values).flat_map(pieces).collect();
     if words.len() > MOST_WORDS {
         return Err("it has too many arguments.".to_owned());
     }
+    // `cd tools && ./run` names tools/run.
+    let mut places = vec![cwd.to_owned()];
+    for word in &words {
+        let place = cwd.join(word);
+        if places.len() < MOST_PLACES && !places.contains(&place) && place.is_dir() {
+            places.push(place);
+        }
+    }
     let mut files: Vec<(String, PathBuf)> = Vec::new();
-    for word in words {
-        let named = cwd.join(word);
+    for (place, word) in places.iter().flat_map(|place| words.iter().map(move |word| (place, word))) {
+        let named = place.join(word);
         let Some(real) = named.canonicalize().ok().filter(|real| real.is_file()) else { continue };
         let inside = match real.strip_prefix(&top) {
             Ok(inside) => Some(inside),
             // A link of the folder that leads out of it can be replaced like a file.
-            Err(_) if word.split('/').any(|part| part == "..") => None,
+            Err(_) if named.components().any(|part| part == Component::ParentDir) => None,
             Err(_) => named.strip_prefix(&top).or_else(|_| named.strip_prefix(folder)).ok(),
         };
         let Some(path) = inside.map(|inside| inside.to_string_lossy().into_owned()) else { continue };
@@ -200,10 +210,18 @@ fn hashed(files: Vec<(String, PathBuf)>) -> Result<Vec<ServerFile>, String> {
     files.into_iter().map(file).collect()
 }
 
-/// A word, and its parts that may name a file.
-fn pieces(word: &str) -> impl Iterator<Item = &str> {
-    let parts = word.split(|c: char| c.is_whitespace() || "=:,;'\"".contains(c));
-    std::iter::once(word).chain(parts.filter(move |part| !part.is_empty() && *part != word))
+/// A word, and its parts that may name a file: as a shell takes it apart, and as it puts it together from quoted pieces.
+fn pieces(word: &str) -> Vec<String> {
+    const BETWEEN_WORDS: &str = "();<>|&`{}$";
+    let is_between = |c: char| c.is_whitespace() || BETWEEN_WORDS.contains(c);
+    let mut pieces = vec![word.to_owned()];
+    for part in word.split(is_between) {
+        pieces.push(part.replace(['\'', '"', '\\'], ""));
+        pieces.extend(part.split(|c: char| "=:,'\"".contains(c)).map(str::to_owned));
+    }
+    let mut seen = HashSet::new();
+    pieces.retain(|piece| !piece.is_empty() && seen.insert(piece.clone()));
+    pieces
 }
 
 fn command_line<'a>(words: impl Iterator<Item = &'a String>) -> String {
