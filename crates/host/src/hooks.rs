@@ -20,7 +20,7 @@ use crate::client::{ActorContext, Client};
 use crate::config::Profile;
 use crate::effects::{ActorHandle, written};
 use crate::hub::POLL_INTERVAL;
-use crate::mcp::files_named_in;
+use crate::mcp::{files_named_in, is_replaceable};
 use crate::snapshot::{self, FolderBefore};
 use crate::tools::report_and_keep;
 
@@ -306,6 +306,11 @@ fn bound(hook: &ListedHook, place: HookPlace<'_>) -> Result<(Vec<String>, String
         }
     }
     let files = files_named_in(&[line], Path::new(place.folder), place.is_trusted)?;
+    // What runs outside of the sandbox must be what was checked a moment before.
+    let guarded = files.iter().filter(|_| !project && place.is_trusted);
+    if let Some(why) = guarded.into_iter().find_map(|(file, _)| is_replaceable(Path::new(place.folder), file)) {
+        return Err(why);
+    }
     // As JSON, so that no line of one part can be read as another part.
     let whole = json!([event.name(), matcher, command, timeout_s, allows_on_failure, project, files]);
     Ok((files.into_iter().map(|(path, _)| path).collect(), hash(whole.to_string().as_bytes())))

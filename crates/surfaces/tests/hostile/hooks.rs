@@ -47,7 +47,7 @@ fn outcomes(ended: &Ended) -> Vec<String> {
 }
 
 /// How a hook of the user names a file of the folder, and the file.
-const NAMED: [(&str, &str); 7] = [
+const NAMED: [(&str, &str); 10] = [
     ("sh ./format.sh", "format.sh"),
     ("sh \"$CLAUDE_PROJECT_DIR\"/format.sh", "format.sh"),
     ("cd tools && sh ./format.sh", "tools/format.sh"),
@@ -55,6 +55,9 @@ const NAMED: [(&str, &str); 7] = [
     ("test -f format.sh&&sh format.sh;true", "format.sh"),
     ("(sh ./for\"mat\".sh)", "format.sh"),
     (". ./format\\.sh", "format.sh"),
+    ("sh $PWD/format.sh", "format.sh"),
+    ("sh \"$(pwd)/format.sh\"", "format.sh"),
+    ("sh \"${TRIMTAB_PROJECT_DIR:-.}\"/tools/format.sh", "tools/format.sh"),
 ];
 
 #[test]
@@ -118,6 +121,27 @@ fn a_file_of_an_approved_hook_cannot_be_written_by_a_command() {
     std::fs::remove_file(&ran).expect("there");
     work(&program, [runs("echo three > c.txt")]);
     assert!(!ran.exists(), "another content is another hook");
+}
+
+#[test]
+fn a_hook_of_the_user_whose_file_has_another_name_is_not_run() {
+    for is_link in [true, false] {
+        let program = program();
+        let (ran, script) = (program.home().join("ran"), program.project().join("format.sh"));
+        let other = program.project().join("lib/format.sh");
+        put(&other, &format!("echo run >> {}\n", ran.display()));
+        match is_link {
+            true => std::os::unix::fs::symlink("lib/format.sh", &script).expect("a link"),
+            false => std::fs::hard_link(&other, &script).expect("a hard link"),
+        }
+        own(&program, "PostToolUse", "sh ./format.sh", "ask");
+        let enabled = program.run(&["hooks", "enable", "PostToolUse-1", "--yes"]);
+        assert_ne!(enabled.code, Some(0), "a command could replace it: {}", enabled.stdout);
+        let listed = program.run(&["hooks"]).stdout;
+        assert!(listed.contains("link"), "{listed}");
+        work(&program, [runs("echo one > a.txt")]);
+        assert!(!ran.exists(), "link: {is_link}");
+    }
 }
 
 #[test]
