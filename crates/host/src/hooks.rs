@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use trimtab_engine::{Input, Ran};
@@ -21,7 +21,7 @@ use crate::client::{ActorContext, Client};
 use crate::config::Profile;
 use crate::effects::{ActorHandle, written};
 use crate::hub::POLL_INTERVAL;
-use crate::mcp::files_named_in;
+use crate::mcp::{files_named_in, is_replaceable};
 use crate::snapshot::{self, FolderBefore};
 use crate::tools::report_and_keep;
 
@@ -80,7 +80,7 @@ impl KnownHook {
     /// Whether it runs in a folder, by the user's rules.
     pub fn standing(&self, folder: &str, rules: &[Rule]) -> HookStanding {
         let has = |verdict| rules.contains(&Rule::hook(folder, &self.listed, verdict));
-        match self.listed.project {
+        match self.listed.needs_approval() {
             false => HookStanding::On,
             true if has(RuleVerdict::Deny) => HookStanding::Off,
             true if has(RuleVerdict::Allow) => HookStanding::On,
@@ -98,6 +98,14 @@ impl KnownHook {
 pub struct Hooks {
     pub known: Vec<KnownHook>,
     pub ignored: Vec<IgnoredHook>,
+}
+
+/// Where hooks run.
+#[derive(Debug, Clone, Copy)]
+struct HookPlace<'a> {
+    folder: &'a str,
+    /// Only then its files are read.
+    is_trusted: bool,
 }
 
 /// The user's own file of hooks.
@@ -118,7 +126,7 @@ impl Hooks {
     pub(crate) fn load(settings: Option<&Path>, folder: Option<&str>, place: &str) -> Self {
         let mut hooks = Self::default();
         if let Some(file) = settings.map(own_file).filter(|file| file.symlink_metadata().is_ok()) {
-            hooks.add_own(&file, place);
+            hooks.add_own(&file, HookPlace { folder: place, is_trusted: folder.is_some() });
         }
         for file in folder.into_iter().flat_map(|folder| HOOK_FILES.map(|file| Path::new(folder).join(file))) {
             if file.symlink_metadata().is_ok() {
@@ -129,7 +137,7 @@ impl Hooks {
     }
 
     /// A file of the user that cannot be read counts as a check that fails, because the user relies on the checks in it.
-    fn add_own(&mut self, file: &Path, place: &str) {
+    fn add_own(&mut self, file: &Path, place: HookPlace<'_>) {
         // People keep their settings elsewhere and link to them.
         let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
         match read_object(&real) {
@@ -147,12 +155,12 @@ impl Hooks {
         match object {
             // The settings of another agent have much else.
             Ok(object) if !file.ends_with(OWN_FILE) && !object.contains_key("hooks") => {}
-            Ok(object) => self.add(file, &object, true, folder),
+            Ok(object) => self.add(file, &object, true, HookPlace { folder, is_trusted: true }),
             Err(problem) => self.ignored.push(IgnoredHook { file: file.to_owned(), project: true, problem }),
         }
     }
 
-    fn add(&mut self, file: &Path, object: &Map<String, Value>, project: bool, folder: &str) {
+    fn add(&mut self, file: &Path, object: &Map<String, Value>, project: bool, place: HookPlace<'_>) {
         let ignored = |problem: String| IgnoredHook { file: file.to_owned(), project, problem };
         if object.get("disableAllHooks") == Some(&Value::Bool(true)) {
             return self.ignored.push(ignored("disableAllHooks is set.".to_owned()));
@@ -179,7 +187,7 @@ impl Hooks {
                 if count > MOST_HOOKS {
                     return self.ignored.push(ignored(format!("Only the first {MOST_HOOKS} hooks are used.")));
                 }
-                match define(event, matcher, entry, project, folder) {
+                match define(event, matcher, entry, project, place) {
                     Ok(listed) => self.push(listed, file),
                     // A check of the user that cannot be run counts as failed.
                     Err((problem, command)) if !project && event == HookEvent::PreToolUse => {
@@ -253,7 +261,7 @@ fn define(
     matcher: &str,
     entry: &Value,
     project: bool,
-    folder: &str,
+    place: HookPlace<'_>,
 ) -> Result<ListedHook, (String, String)> {
     let command = entry.get("command").and_then(Value::as_str).unwrap_or_default().trim().to_owned();
     let wrong = |problem: &str| (problem.to_owned(), if command.is_empty() { "?".to_owned() } else { command.clone() });
@@ -285,14 +293,14 @@ fn define(
         project,
         ..ListedHook::default()
     };
-    let (files, hash) = bound(&listed, folder).map_err(|problem| wrong(&problem))?;
+    let (files, hash) = bound(&listed, place).map_err(|problem| wrong(&problem))?;
     Ok(ListedHook { files, hash, ..listed })
 }
 
-/// The files of a folder that a hook names, and the hash of the whole entry. A project's hook is bound to their contents.
-fn bound(hook: &ListedHook, folder: &str) -> Result<(Vec<String>, String), String> {
+/// The files of a folder that a hook names, and the hash of the whole entry with their contents. The user's own hooks are
+/// bound to them as well: they run outside of the sandbox, and commands can write these files.
+fn bound(hook: &ListedHook, place: HookPlace<'_>) -> Result<(Vec<String>, String), String> {
     let ListedHook { event, matcher, command, timeout_s, allows_on_failure, project, .. } = hook;
-    let whole = format!("{}\n{matcher}\n{command}\n{timeout_s}\n{allows_on_failure}\n{project}", event.name());
     let mut line = command.clone();
     for variable in ["CLAUDE_PROJECT_DIR", "TRIMTAB_PROJECT_DIR"] {
         for spelling in [
@@ -301,13 +309,19 @@ fn bound(hook: &ListedHook, folder: &str) -> Result<(Vec<String>, String), Strin
             format!("${{{variable}}}"),
             format!("${variable}"),
         ] {
-            line = line.replace(&spelling, folder);
+            // The folder is where a hook runs, and its own name may have spaces.
+            line = line.replace(&spelling, ".");
         }
     }
-    let files = files_named_in(&[line], Path::new(folder), *project)?;
-    let contents: String = files.iter().map(|(path, hash)| format!("\n{path} {hash}")).collect();
-    let contents = if *project { contents } else { String::new() };
-    Ok((files.into_iter().map(|(path, _)| path).collect(), hash(format!("{whole}{contents}").as_bytes())))
+    let files = files_named_in(&[line], Path::new(place.folder), place.is_trusted)?;
+    // What runs outside of the sandbox must be what was checked a moment before.
+    let guarded = files.iter().filter(|_| !project && place.is_trusted);
+    if let Some(why) = guarded.into_iter().find_map(|(file, _)| is_replaceable(Path::new(place.folder), file)) {
+        return Err(why);
+    }
+    // As JSON, so that no line of one part can be read as another part.
+    let whole = json!([event.name(), matcher, command, timeout_s, allows_on_failure, project, files]);
+    Ok((files.into_iter().map(|(path, _)| path).collect(), hash(whole.to_string().as_bytes())))
 }
 
 /// The hooks of a request in a folder.
@@ -389,17 +403,23 @@ pub(crate) async fn run_hook(
     report_and_keep(deps, reporter, &Input::HookRan { run, ran, effects }, keeps).await
 }
 
-/// Why a hook of a project is not run: it is no longer what the user has approved.
+/// Why a hook is not run: it is no longer what the user has approved. A file that a hook of the user names, and that was not
+/// there before, counts as well.
 async fn changed(hook: ListedHook, folder: String) -> Option<String> {
-    if !hook.project {
-        return None;
-    }
-    match tokio::task::spawn_blocking(move || (bound(&hook, &folder), hook.hash)).await {
-        Ok((Ok((_, now)), approved)) if now == approved => None,
-        Ok((Ok(_), _)) => Some("a file that it runs changed since you approved it".to_owned()),
-        Ok((Err(why), _)) => Some(why),
-        Err(error) => Some(format!("its files could not be read: {error}")),
-    }
+    let check = move || {
+        // A hook without a file of the folder has nothing of it that must not be read yet.
+        let place = HookPlace { folder: &folder, is_trusted: hook.needs_approval() };
+        match bound(&hook, place) {
+            Ok((_, now)) if now == hook.hash => None,
+            Ok((files, _)) if hook.files.is_empty() => {
+                let files = trimtab_vocab::format::first(&files, 3);
+                Some(format!("it runs {files} of this folder, which you have not approved"))
+            }
+            Ok(_) => Some("a file that it runs changed since you approved it".to_owned()),
+            Err(why) => Some(why),
+        }
+    };
+    tokio::task::spawn_blocking(check).await.unwrap_or_else(|error| Some(format!("its files could not be read: {error}")))
 }
 
 impl Client {
@@ -514,6 +534,14 @@ mod tests {
         let before = of("project:PostToolUse-1").hash.clone();
         put(&project.join(".claude/format.sh"), "echo two");
         assert_ne!(load().named("project:PostToolUse-1").expect("a hook").listed.hash, before);
+        // What a line of one part says does not count as another part.
+        let hash_of = |matcher: &str, command: &str| {
+            let entry = json!({"command": command});
+            define(HookEvent::Stop, matcher, &entry, true, HookPlace { folder: &folder, is_trusted: true })
+                .expect("a hook")
+                .hash
+        };
+        assert_ne!(hash_of("a", "b\nrm -r ."), hash_of("a\nb", "rm -r ."));
         // Nothing of a folder that is not trusted.
         assert!(Hooks::load(Some(&settings), None, &folder).known.iter().all(|known| !known.listed.project));
         // A check of the user is never left out because its file is broken.

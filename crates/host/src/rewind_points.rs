@@ -48,9 +48,17 @@ pub struct RewindPlan {
     pub blocked: Option<String>,
     /// Changes that were undone and replaced since, and that stay undone.
     pub lost: usize,
-    moves: Vec<FileRewind>,
+    moves: Vec<PlannedMove>,
     /// The session that is open afterwards, if that one exists.
     target: Option<SessionId>,
+}
+
+/// A move of a history, and where the plan found that history: how many of its change sets are in force. A move by so many
+/// steps means something else from another place.
+#[derive(Debug, Clone)]
+struct PlannedMove {
+    moved: FileRewind,
+    from: usize,
 }
 
 impl RewindPlan {
@@ -62,7 +70,8 @@ impl RewindPlan {
     /// The number of change sets that are undone, and of those that are redone.
     pub fn counts(&self) -> (u64, u64) {
         let sum = |undone: bool| {
-            self.moves.iter().filter(|moved| (moved.by < 0) == undone).map(|moved| moved.by.unsigned_abs()).sum()
+            let moves = self.moves.iter().map(|planned| planned.moved.by);
+            moves.filter(|by| (*by < 0) == undone).map(i64::unsigned_abs).sum()
         };
         (sum(true), sum(false))
     }
@@ -145,7 +154,8 @@ impl Sessions<'_> {
             done.writes = std::mem::take(&mut writes);
         }
         if scope.has_conversation() {
-            let moved = if scope.has_files() { moves } else { Vec::new() };
+            let moves = if scope.has_files() { moves } else { Vec::new() };
+            let moved = moves.into_iter().map(|planned| planned.moved).collect();
             done.session = match (point, target) {
                 (Some(point), _) => self.fork_rewound(session, point.seq.saturating_sub(1), moved).await?,
                 (None, Some(target)) => target,
@@ -219,13 +229,13 @@ impl Sessions<'_> {
     /// Makes all of these moves or none of them: where one is refused, those before it are taken back.
     async fn move_all(
         self,
-        moves: &[FileRewind],
+        moves: &[PlannedMove],
         on_conflict: OnConflict,
     ) -> Result<Option<(String, Vec<Conflict>)>, Problem> {
-        for (at, moved) in moves.iter().enumerate() {
-            if let Some((reason, conflicts)) = self.move_one(moved, on_conflict).await? {
-                for done in moves[..at].iter().rev() {
-                    let left = self.move_one(&done.reversed(), OnConflict::DiscardMine).await?;
+        for (at, PlannedMove { moved, from }) in moves.iter().enumerate() {
+            if let Some((reason, conflicts)) = self.move_one(moved, Some(*from), on_conflict).await? {
+                for PlannedMove { moved: done, .. } in moves[..at].iter().rev() {
+                    let left = self.move_one(&done.reversed(), None, OnConflict::DiscardMine).await?;
                     if let Some((why, conflicts)) = left {
                         let session = &done.session;
                         let reason = format!("{reason} The changes of session {session} could not be restored: {why}");
@@ -238,9 +248,11 @@ impl Sessions<'_> {
         Ok(None)
     }
 
+    /// `from`: where the history must be, if the move was planned.
     async fn move_one(
         self,
         moved: &FileRewind,
+        from: Option<usize>,
         on_conflict: OnConflict,
     ) -> Result<Option<(String, Vec<Conflict>)>, Problem> {
         let steps = u32::try_from(moved.by.unsigned_abs()).unwrap_or(u32::MAX);
@@ -251,6 +263,10 @@ impl Sessions<'_> {
         };
         let changes = self.0.changes();
         let (history, _) = changes.settled_history(&moved.session).await?;
+        if from.is_some_and(|from| from != history.in_force) {
+            let reason = "Other changes were undone or made at the same time. Nothing was changed.".to_owned();
+            return Ok(Some((reason, Vec::new())));
+        }
         Ok(changes.move_history(&moved.session, history.last, control).await?.refused)
     }
 }
@@ -259,7 +275,7 @@ impl Sessions<'_> {
 struct HistoryMoves<'a> {
     sessions: Sessions<'a>,
     histories: HashMap<SessionId, History>,
-    moves: Vec<FileRewind>,
+    moves: Vec<PlannedMove>,
     /// What happens to files, in order.
     writes: Vec<FileWrite>,
 }
@@ -380,10 +396,11 @@ impl<'a> HistoryMoves<'a> {
             return Ok(Err(format!("Session {owner} changed files after {paths}. Undo that change there first.")));
         }
         let by = if is_redo { 1 } else { -1 };
+        let from = history.in_force;
         history.in_force = history.in_force.saturating_add_signed(if is_redo { 1 } else { -1 });
         match self.moves.last_mut() {
-            Some(last) if last.session == *owner && last.by.signum() == by => last.by += by,
-            _ => self.moves.push(FileRewind { session: owner.clone(), by }),
+            Some(PlannedMove { moved, .. }) if moved.session == *owner && moved.by.signum() == by => moved.by += by,
+            _ => self.moves.push(PlannedMove { moved: FileRewind { session: owner.clone(), by }, from }),
         }
         let turned = |write: &FileWrite| if is_redo { write.clone() } else { reversed(write) };
         self.writes.extend(set.writes.iter().map(turned));

@@ -89,9 +89,12 @@ fn all_hosts_of_a_command_are_one_question_and_an_answer_runs_it_again() {
     let events = asked.events();
     let question = of(&events, "checkpoint.opened").pop().expect("a question");
     assert_eq!((&question["about"], &question["class"]), (&json!("outside"), &json!("new_host")));
-    assert_eq!(question["granted"], json!(["127.0.0.2", "127.0.0.3"]));
-    assert!(question["title"].as_str().expect("a title").contains("127.0.0.2, 127.0.0.3"), "{question}");
-    assert!(question["ruleText"].as_str().expect("a rule").starts_with("allow network: 127.0.0.2, 127.0.0.3 (in "));
+    // Other ports of these machines are other services.
+    let (first, second) = (format!("127.0.0.2:{}", one.port), format!("127.0.0.3:{}", two.port));
+    assert_eq!(question["granted"], json!([first, second]));
+    assert!(question["title"].as_str().expect("a title").contains(&format!("{first}, {second}")), "{question}");
+    let rule = format!("allow network: {first}, {second} (in ");
+    assert!(question["ruleText"].as_str().expect("a rule").starts_with(&rule), "{question}");
     let choices: Vec<&str> =
         question["choices"].as_array().expect("choices").iter().filter_map(|choice| choice["id"].as_str()).collect();
     assert_eq!(choices, ["allow", "always", "skip", "never"]);
@@ -142,14 +145,15 @@ fn always_makes_a_rule_for_each_host_and_never_one_that_denies() {
     };
     assert_eq!(ask("always"), Some(3));
     let rules = program.run(&["rules"]).stdout;
-    assert!(rules.contains("allow network: 127.0.0.2 (in "), "{rules}");
+    assert!(rules.contains(&format!("allow network: 127.0.0.2:{} (in ", outside.port)), "{rules}");
     assert_eq!(outside.visits(), 1);
     assert_eq!(ask("always"), Some(0), "the rule answers it");
     assert_eq!(outside.visits(), 2);
     let number = rules.lines().find(|line| line.contains("network")).and_then(|line| line.split_whitespace().next());
     assert_eq!(program.run(&["rules", "remove", number.expect("a number")]).code, Some(0));
     assert_eq!(ask("never"), Some(3), "the rule is gone");
-    assert!(program.run(&["rules"]).stdout.contains("deny network: 127.0.0.2 (in "));
+    let denied = format!("deny network: 127.0.0.2:{} (in ", outside.port);
+    assert!(program.run(&["rules"]).stdout.contains(&denied));
     assert_eq!(ask("never"), Some(0), "a denied host is not asked about again");
     assert_eq!(outside.visits(), 2);
 }

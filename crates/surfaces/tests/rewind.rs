@@ -135,6 +135,25 @@ fn edits_of_a_person_are_merged_or_refuse_the_rewind() {
 }
 
 #[test]
+fn two_that_go_back_at_once_do_not_go_back_twice_as_far() {
+    let program = program();
+    let session = replace(&program, None, "alpha", "beta");
+    for (from, to) in [("beta", "gamma"), ("gamma", "delta"), ("delta", "epsilon"), ("epsilon", "zeta")] {
+        replace(&program, Some(&session), from, to);
+    }
+    for _ in 0..4 {
+        // Two of five changes are undone by whoever is first, and none by the others.
+        let args = ["rewind", "--session", &session, "--json", "--only", "files", "--to", "4"];
+        let running: Vec<_> = (0..3).map(|_| program.spawn(&args)).collect();
+        let all: Vec<Value> = running.into_iter().filter_map(|one| one.wait().events().into_iter().next()).collect();
+        assert_eq!(text(&program), "delta\nmiddle\nend\n", "{all:?}");
+        assert!(all.iter().any(|one| one["refused"].is_null()), "{all:?}");
+        assert_eq!(program.run(&["forward", "2", "--session", &session]).code, Some(0));
+        assert_eq!(text(&program), "zeta\nmiddle\nend\n");
+    }
+}
+
+#[test]
 fn a_session_goes_back_over_http() {
     let program = program();
     let session = replace(&program, None, "alpha", "beta");

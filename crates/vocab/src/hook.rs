@@ -101,6 +101,14 @@ pub struct ListedHook {
     pub problem: Option<String>,
 }
 
+impl ListedHook {
+    /// Whether it runs only as the user has approved it in a folder. The user's own hooks do as well if they run files of the
+    /// folder, because a command could have written those.
+    pub fn needs_approval(&self) -> bool {
+        self.project || !self.files.is_empty()
+    }
+}
+
 /// What a hook came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -77,7 +77,8 @@ impl HostPolicy {
     pub fn judge(&self, host: &str, port: u16) -> HostVerdict {
         let host = plain_host(host);
         let first = |patterns: &[String]| patterns.iter().find(|pattern| covers(pattern, &host, port)).cloned();
-        if let Some(pattern) = first(&self.denied) {
+        let denied = host.parse().ok().and_then(|address| self.denying(address, port));
+        if let Some(pattern) = first(&self.denied).or_else(|| denied.cloned()) {
             return HostVerdict::Denied(pattern);
         }
         if self.access == NetworkAccess::Off {
@@ -97,17 +98,24 @@ impl HostPolicy {
     /// address that is not public must be named itself, by the address or a range that holds it.
     pub fn admits(&self, address: IpAddr, port: u16) -> bool {
         let address = plain_address(address);
-        let names = |pattern: &String| {
-            HostPattern::parse(pattern).is_some_and(|pattern| match &pattern.place {
-                Place::Range(..) => pattern.covers_address(address, port),
-                Place::Host(host) => host == "localhost" && address.is_loopback() && pattern.takes(port),
-                Place::Below(_) | Place::Any => false,
-            })
-        };
-        let is_denied = self.denied.iter().any(names);
-        let is_named = self.allowed.iter().chain(&self.once).any(names);
-        !is_denied && (AddressRange::of(address).is_none() || is_named)
+        let is_named = self.allowed.iter().chain(&self.once).any(|pattern| names_address(pattern, address, port));
+        self.denying(address, port).is_none() && (AddressRange::of(address).is_none() || is_named)
     }
+
+    /// The pattern that denies an address, in whichever form it is written.
+    fn denying(&self, address: IpAddr, port: u16) -> Option<&String> {
+        let forms = [Some(plain_address(address)), carried_address(address).map(IpAddr::V4)];
+        self.denied.iter().find(|pattern| forms.iter().flatten().any(|form| names_address(pattern, *form, port)))
+    }
+}
+
+/// Whether a pattern names an address itself, and not only a host that may lead there.
+fn names_address(pattern: &str, address: IpAddr, port: u16) -> bool {
+    HostPattern::parse(pattern).is_some_and(|pattern| match &pattern.place {
+        Place::Range(..) => pattern.covers_address(address, port),
+        Place::Host(host) => host == "localhost" && address.is_loopback() && pattern.takes(port),
+        Place::Below(_) | Place::Any => false,
+    })
 }
 
 /// The network of a command: whose commands share it, and what they may reach outside.
@@ -152,13 +160,21 @@ pub enum HostOutcome {
 }
 
 impl HostAttempt {
-    /// The pattern of a rule that would let it through, if one would.
+    /// The pattern of a rule that would let it through, if one would. Where the address is not public, it has the port: the
+    /// other ports of that machine are other services, which the user has not seen.
     pub fn missing_rule(&self) -> Option<String> {
-        match self.outcome {
-            HostOutcome::NoRule => Some(self.host.clone()),
-            HostOutcome::NotPublic => self.address.clone(),
-            _ => None,
-        }
+        let host = match self.outcome {
+            HostOutcome::NoRule => &self.host,
+            HostOutcome::NotPublic => self.address.as_ref()?,
+            _ => return None,
+        };
+        let address = host.parse::<IpAddr>().ok();
+        let is_public = address.map_or(host != "localhost", |address| AddressRange::of(address).is_none());
+        Some(match (is_public, address) {
+            (true, _) => host.clone(),
+            (false, Some(IpAddr::V6(address))) => format!("[{address}]:{}", self.port),
+            (false, _) => format!("{host}:{}", self.port),
+        })
     }
 }
 
@@ -211,15 +227,16 @@ impl AddressRange {
 
     fn of_v6(address: Ipv6Addr) -> Option<Self> {
         let parts = address.segments();
+        if let (Some(carried), false) =
+            (carried_address(IpAddr::V6(address)), address.is_loopback() || address.is_unspecified())
+        {
+            return Self::of_v4(carried);
+        }
         Some(match parts {
             _ if address.is_loopback() || address.is_unspecified() => Self::Loopback,
             _ if address.is_unique_local() => Self::Private,
             _ if address.is_unicast_link_local() => Self::LinkLocal,
             _ if address.is_multicast() => Self::Multicast,
-            // An IPv4 address in another form: behind a translator, in a tunnel, and compatible with the old one.
-            [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] | [0, 0, 0, 0, 0, 0, high, low] => {
-                return Self::of_v4(joined(high, low));
-            }
             [0x64, 0xff9b, 1, ..] | [0x2001, 0..=0x01ff, ..] | [0x2001, 0xdb8, ..] | [0xfec0..=0xfeff, ..] => {
                 Self::Reserved
             }
@@ -247,6 +264,18 @@ fn joined(high: u16, low: u16) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(high) << 16 | u32::from(low))
 }
 
+/// The IPv4 address that one of IPv6 carries: behind a translator, in a tunnel, and in the form that is compatible with the old
+/// one.
+fn carried_address(address: IpAddr) -> Option<Ipv4Addr> {
+    let IpAddr::V6(address) = address else { return None };
+    match address.segments() {
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] | [0, 0, 0, 0, 0, 0, high, low] => {
+            Some(joined(high, low))
+        }
+        _ => None,
+    }
+}
+
 /// An IPv4 address that is written as one of IPv6 is that IPv4 address.
 fn plain_address(address: IpAddr) -> IpAddr {
     match address {
@@ -255,12 +284,12 @@ fn plain_address(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A host as rules name it: lower case, without a dot at its end and without brackets.
+/// A host as rules name it: lower case, without dots at its end and without brackets.
 pub fn plain_host(host: &str) -> String {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     match bare.parse::<IpAddr>() {
         Ok(address) => plain_address(address).to_string(),
-        Err(_) => host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase(),
+        Err(_) => host.trim_end_matches('.').to_ascii_lowercase(),
     }
 }
 
@@ -305,7 +334,12 @@ impl HostPattern {
         let place = match place.split_once('/') {
             Some((address, bits)) => {
                 let (address, bits) = (address.parse::<IpAddr>().ok()?, bits.parse().ok()?);
-                Place::Range(address, Some(bits).filter(|bits| *bits <= width(address))?)
+                let bits = Some(bits).filter(|bits| *bits <= width(address))?;
+                // A range of IPv4 addresses that is written as one of IPv6.
+                match (plain_address(address), bits) {
+                    (plain @ IpAddr::V4(_), 96..) if address.is_ipv6() => Place::Range(plain, bits - 96),
+                    (_, bits) => Place::Range(address, bits),
+                }
             }
             None => match (place.parse::<IpAddr>(), place.strip_prefix("*.")) {
                 (Ok(address), _) => Place::Range(address, width(address)),
@@ -439,8 +473,46 @@ mod tests {
         assert!(exact.admits(address("::1"), 1) && exact.admits(address("::ffff:127.0.0.1"), 8080));
         assert!(allowing(&["localhost"]).admits(address("127.0.0.1"), 80));
         assert!(!allowing(&["localhost"]).admits(address("10.0.0.1"), 80));
-        let denied = HostPolicy { denied: vec!["93.184.0.0/16".into()], ..allowing(&["example.org"]) };
-        assert!(!denied.admits(address("93.184.216.34"), 443), "a denied address, under any name");
+        for range in ["93.184.0.0/16", "::ffff:93.184.0.0/112"] {
+            let denied = HostPolicy { denied: vec![range.into()], ..allowing(&["*"]) };
+            for form in ["93.184.216.34", "::ffff:93.184.216.34", "64:ff9b::5db8:d822", "2002:5db8:d822::1"] {
+                assert!(!denied.admits(address(form), 443), "a denied address, under any name: {form}");
+                assert_eq!(denied.judge(form, 443), HostVerdict::Denied(range.into()), "{form}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_denied_name_is_denied_however_it_is_written() {
+        let denied = HostPolicy { denied: vec!["evil.org".into(), "*.evil.net".into()], ..allowing(&["*"]) };
+        for name in ["evil.org", "EVIL.ORG", "evil.org.", "evil.org..", "a.Evil.Net.", "a.b.evil.net..."] {
+            assert!(matches!(denied.judge(name, 443), HostVerdict::Denied(_)), "{name}");
+        }
+        assert_eq!(denied.judge("good.org", 443), HostVerdict::Allowed);
+    }
+
+    #[test]
+    fn an_answer_about_an_address_that_is_not_public_is_about_one_port() {
+        let rule = |host: &str, outcome, address: Option<&str>| {
+            let address = address.map(str::to_owned);
+            HostAttempt { host: host.into(), port: 8080, outcome, address }.missing_rule().expect("a rule")
+        };
+        for (host, outcome, leads_to, expected) in [
+            ("example.org", HostOutcome::NoRule, None, "example.org"),
+            ("93.184.216.34", HostOutcome::NoRule, None, "93.184.216.34"),
+            ("127.0.0.1", HostOutcome::NoRule, None, "127.0.0.1:8080"),
+            ("localhost", HostOutcome::NoRule, None, "localhost:8080"),
+            ("::1", HostOutcome::NoRule, None, "[::1]:8080"),
+            ("evil.org", HostOutcome::NotPublic, Some("10.0.0.7"), "10.0.0.7:8080"),
+            ("evil.org", HostOutcome::NotPublic, Some("fd00::7"), "[fd00::7]:8080"),
+        ] {
+            let rule = rule(host, outcome, leads_to);
+            assert_eq!(rule, expected);
+            let policy = allowing(&[&rule]);
+            let reached = leads_to.unwrap_or(host);
+            let is_address = reached.parse::<IpAddr>().is_ok_and(|address| AddressRange::of(address).is_some());
+            assert!(!is_address || policy.admits(address(reached), 8080) && !policy.admits(address(reached), 6379));
+        }
     }
 
     #[test]

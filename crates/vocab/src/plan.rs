@@ -353,8 +353,9 @@ impl CommandPlan {
     /// The same, with less that it may write: absolute paths in its folder, of files and folders. What is found
     /// out just before it starts may only take away from what was approved.
     #[must_use]
-    pub fn guarded(self, read_only: Vec<String>) -> Self {
-        Self { read_only, ..self }
+    pub fn guarded(mut self, more: Vec<String>) -> Self {
+        self.read_only.extend(more);
+        self
     }
 
     /// The same in the network of its session, with what it may reach from there.

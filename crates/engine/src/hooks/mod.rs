@@ -13,6 +13,7 @@ use trimtab_vocab::event::Level;
 use trimtab_vocab::wording::{Notice, PermissionReason, Refusal};
 use trimtab_vocab::{
     CallId, HookEvent, HookFact, HookOutcome, ImageRef, ListedHook, RequestId, Rule, RuleVerdict, SnapshotLimits,
+    format,
 };
 
 use crate::Effect;
@@ -65,16 +66,21 @@ impl HookMoment {
     }
 }
 
-/// Whether a hook may run as it is now. Those of a folder only where the user has approved them.
-fn is_accepted(session: &Session, hook: &ListedHook) -> bool {
-    if !hook.project {
-        return true;
-    }
-    let Some(folder) = session.rules_folder() else { return false };
-    let has = |verdict| session.rules().contains(&Rule::hook(folder, hook, verdict));
+/// Whether a hook takes part. Those of a folder only where the user has approved them.
+fn takes_part(session: &Session, hook: &ListedHook) -> bool {
+    if hook.project { is_approved(session, hook) } else { !has_rule(session, hook, RuleVerdict::Deny) }
+}
+
+/// Whether the user has approved a hook as it is now, if that is needed.
+fn is_approved(session: &Session, hook: &ListedHook) -> bool {
     // Without a request, they are those of the last one, and were read because the folder was trusted.
     let is_trusted = session.active().is_none_or(|active| permit::is_trusted(session, active));
-    is_trusted && has(RuleVerdict::Allow) && !has(RuleVerdict::Deny)
+    let has = |verdict| has_rule(session, hook, verdict);
+    !hook.needs_approval() || is_trusted && has(RuleVerdict::Allow) && !has(RuleVerdict::Deny)
+}
+
+fn has_rule(session: &Session, hook: &ListedHook, verdict: RuleVerdict) -> bool {
+    session.rules_folder().is_some_and(|folder| session.rules().contains(&Rule::hook(folder, hook, verdict)))
 }
 
 /// The hooks of a moment, the user's own first.
@@ -82,7 +88,7 @@ fn matching<'a>(session: &'a Session, moment: &'a HookMoment) -> impl Iterator<I
     let fits = |hook: &&ListedHook| {
         hook.event == moment.event
             && moment.names.iter().any(|name| payload::matches(&hook.matcher, name))
-            && is_accepted(session, hook)
+            && takes_part(session, hook)
     };
     let hooks = session.listed_hooks();
     hooks.iter().filter(|hook| !hook.project).chain(hooks.iter().filter(|hook| hook.project)).filter(fits)
@@ -101,7 +107,7 @@ pub(crate) fn tell_pending(step: &mut Transition<'_>, request: &RequestId) {
         has(RuleVerdict::Allow) || has(RuleVerdict::Deny)
     };
     let earlier = &step.session.hooks().earlier;
-    let is_new = |hook: &&ListedHook| hook.project && !earlier.contains(&hook.hash) && !is_decided(hook);
+    let is_new = |hook: &&ListedHook| hook.needs_approval() && !earlier.contains(&hook.hash) && !is_decided(hook);
     let pending: Vec<String> = step.session.listed_hooks().iter().filter(is_new).map(title).collect();
     if !pending.is_empty() {
         step.notify(request, Level::Warning, Notice::HooksPending(pending.join(", ")));
@@ -181,6 +187,12 @@ fn start(step: &mut Transition<'_>, moment: &HookMoment, hook: &ListedHook) -> b
     let problem = match &hook.problem {
         Some(problem) => Some(problem.clone()),
         None if text.len() > LONGEST_PAYLOAD => Some("what it would be told is larger than 1 MB".to_owned()),
+        // A check of the user that may not run has not said yes.
+        None if !is_approved(step.session, hook) => {
+            let files: Vec<&str> = hook.files.iter().map(String::as_str).collect();
+            let files = format::first(&files, 3);
+            Some(format!("it runs {files} of this folder, which you have not approved (`trimtab hooks`)"))
+        }
         None => None,
     };
     let plan = match problem {
@@ -227,7 +239,7 @@ pub(crate) fn finish(step: &mut Transition<'_>, run: &CallId, report: HookReport
     let OpenHook { event, command, .. } = &open;
     let fields = json!({"op": "end", "event": event.name(), "command": command, "outcome": outcome, "reason": reason});
     step.audit(&request, "hook", fields);
-    let (command, reason) = (visible(command), visible(reason.as_deref().unwrap_or_default()));
+    let (command, reason) = (visible(command), visible(&on_one_line(reason.as_deref().unwrap_or_default())));
     if outcome == HookOutcome::Failed {
         step.notify(&request, Level::Warning, Notice::HookFailed(command.clone(), reason));
     } else if outcome == HookOutcome::Blocked && open.event == HookEvent::Stop {
@@ -238,6 +250,11 @@ pub(crate) fn finish(step: &mut Transition<'_>, run: &CallId, report: HookReport
         let input = visible(&shortened(&input.to_string()));
         step.notify(&request, Level::Info, Notice::HookChangedCall(command, tool.unwrap_or_default(), input));
     }
+}
+
+/// What a hook says, as people are shown it: a line of its own would look like one of Trimtab's.
+pub(crate) fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Arguments as a notice shows them.
@@ -263,8 +280,8 @@ pub(crate) fn abort(step: &mut Transition<'_>, call: Option<&CallId>) {
 pub(crate) fn reason(objection: &HookObjection) -> PermissionReason {
     let command = visible(&objection.command);
     match &objection.kind {
-        ObjectionKind::Asks(reason) => PermissionReason::HookAsks(command, visible(reason)),
-        ObjectionKind::Failed(how) => PermissionReason::HookFailed(command, visible(how)),
+        ObjectionKind::Asks(reason) => PermissionReason::HookAsks(command, visible(&on_one_line(reason))),
+        ObjectionKind::Failed(how) => PermissionReason::HookFailed(command, visible(&on_one_line(how))),
         ObjectionKind::Changed => PermissionReason::HookChanged(command),
     }
 }

@@ -8,7 +8,8 @@ use crate::record::Session;
 /// Bytes of one argument. The system takes 128 KB.
 const CHUNK: usize = 96 * 1024;
 /// What stands between what a hook writes to standard output and the rest: its exit code, and what it writes to standard
-/// error. It is not a secret: a hook that writes it only contradicts itself.
+/// error. It is not a secret: the last one counts, standard output ends before it, and standard error, which may repeat what a
+/// model wrote, cannot have its first character.
 pub(super) const MARK: &str = "\u{1e}trimtab-hook ";
 
 /// Gives a hook its text on standard input, and tells standard output, exit code, and standard error apart: a command has
@@ -16,7 +17,7 @@ pub(super) const MARK: &str = "\u{1e}trimtab-hook ";
 const SCRIPT: &str = r#"folder=$1; shift
 CLAUDE_PROJECT_DIR=$folder; TRIMTAB_PROJECT_DIR=$folder; export CLAUDE_PROJECT_DIR TRIMTAB_PROJECT_DIR
 exec 3>&1
-errors=$({ printf %s "$@" | /bin/sh -c "$0" 2>&1 >&3 3>&-; printf '\n\036trimtab-hook %s\n' "$?" >&3; } | { head -c 16384; cat >/dev/null; })
+errors=$({ printf %s "$@" | /bin/sh -c "$0" 2>&1 >&3 3>&-; printf '\n\036trimtab-hook %s\n' "$?" >&3; } | { head -c 16384; cat >/dev/null; } | tr -d '\036')
 printf %s "$errors""#;
 
 /// The plan for a hook. The user's own hooks run like their own programs, as other agents run them. A hook of a project

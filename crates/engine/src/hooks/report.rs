@@ -174,7 +174,7 @@ fn choice(
 fn blocked(event: HookEvent, reason: String, report: HookReport) -> HookReport {
     let message = match event {
         HookEvent::PostToolUse => Some(format!("[A hook objects to this: {reason}]")),
-        HookEvent::Stop => Some(format!("[A hook of the user asks you to continue: {reason}]")),
+        HookEvent::Stop => Some(format!("[A hook asks you to continue: {reason}]")),
         _ => report.message.clone(),
     };
     let outcome = match event {

@@ -169,6 +169,14 @@ impl Session {
         self.listed_hooks().iter().any(|hook| hook.files.iter().any(|file| file == path))
     }
 
+    /// Files of the folder that the user's own hooks run, which is outside of the sandbox. No command may write them: what is
+    /// checked before a hook runs could otherwise be replaced between the check and the start.
+    pub(crate) fn files_of_own_hooks(&self) -> Vec<String> {
+        let folder = self.folder().unwrap_or_default();
+        let files = self.listed_hooks().iter().filter(|hook| !hook.project).flat_map(|hook| &hook.files);
+        files.map(|file| format!("{folder}/{file}")).collect()
+    }
+
     /// What the hooks of a moment have decided so far.
     pub(crate) fn hook_gate(&self, event: HookEvent, call: Option<&CallId>) -> Option<&HookGate> {
         let active = self.active.as_ref();

@@ -36,8 +36,8 @@ pub(super) fn may_begin(step: &mut Transition<'_>) -> bool {
     let moment = HookMoment::of_request(HookEvent::UserPromptSubmit, "", prompt);
     let Some(gate) = hooks::pass(step, &moment) else { return false };
     if let Some(reason) = gate.blocked {
-        let problem =
-            Problem::new(ProblemKind::NotDone, ProblemText::HookRefused(reason)).hint(ProblemText::HookRefusedHint);
+        let problem = Problem::new(ProblemKind::NotDone, ProblemText::HookRefused(hooks::on_one_line(&reason)))
+            .hint(ProblemText::HookRefusedHint);
         finish(step, &request, Status::Failed, Some(problem));
         return false;
     }
@@ -188,7 +188,7 @@ fn with_report(
     }
     match (&report.message, report.outcome) {
         (Some(message), HookOutcome::Blocked) => result.preview.push_str(&format!("\n{message}")),
-        (Some(message), _) => result.preview.push_str(&format!("\n[From a hook of the user: {message}]")),
+        (Some(message), _) => result.preview.push_str(&format!("\n[From a hook: {message}]")),
         (None, _) => {}
     }
     result

@@ -166,7 +166,7 @@ mod tests {
             attempt("d.org", HostOutcome::Denied, None),
             attempt("not a host", HostOutcome::NoRule, None),
         ];
-        assert_eq!(missing(&hosts).1, ["a.org", "10.0.0.1"]);
+        assert_eq!(missing(&hosts).1, ["a.org", "10.0.0.1:443"]);
         assert_eq!(hosts[3].range(), Some(trimtab_vocab::AddressRange::Private));
         let many: Vec<_> = (0..40).map(|n| attempt(&format!("h{n}.org"), HostOutcome::NoRule, None)).collect();
         assert_eq!(missing(&many).1.len(), MOST_ASKED);

@@ -17,6 +17,10 @@ pub fn texts_beside(profile: &Profile, name: &str) -> Result<BTreeMap<String, St
     let wrong = |message: String| {
         Problem::new(ProblemKind::Settings, message).hint(format!("Fix or delete {}.", file.display()))
     };
+    // Who opens a pipe waits for its other end.
+    if std::fs::metadata(&file).is_ok_and(|known| !known.is_file()) {
+        return Err(wrong(format!("Cannot read {name}: it is not a regular file.")));
+    }
     let opened = match std::fs::File::open(&file) {
         Ok(opened) => opened,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {

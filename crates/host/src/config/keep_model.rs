@@ -7,6 +7,7 @@ use toml::{Table, Value};
 use trimtab_vocab::{Problem, ProblemKind};
 
 use super::resolve::Profile;
+use super::settings_writer::SettingsWriter;
 
 /// Where a provider is, if that is not the usual place.
 #[derive(Debug, Clone, Copy)]
@@ -20,11 +21,8 @@ pub struct ProviderAddress<'a> {
 /// Keeps a model, and the address of its provider where that is not the usual one.
 pub fn keep_model(profile: &Profile, model: &str, address: Option<ProviderAddress<'_>>) -> Result<(), Problem> {
     let file = &profile.file;
-    let text = match std::fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(unwritable(file, &error)),
-    };
+    let writer = SettingsWriter::open(file).map_err(|error| unwritable(file, &error))?;
+    let text = writer.read().map_err(|error| unwritable(file, &error))?;
     let kept = with_model(&text, model, address).ok_or_else(|| {
         let provider = address.map(|ProviderAddress { provider, base_url, kind }| {
             let kind = kind.map(|kind| format!("kind = \"{kind}\" and ")).unwrap_or_default();
@@ -33,7 +31,7 @@ pub fn keep_model(profile: &Profile, model: &str, address: Option<ProviderAddres
         Problem::new(ProblemKind::Settings, format!("Cannot save the model to {}.", file.display()))
             .hint(format!("Set model = \"{model}\"{} there.", provider.unwrap_or_default()))
     })?;
-    write(file, &kept).map_err(|error| unwritable(file, &error))
+    writer.write(&kept).map_err(|error| unwritable(file, &error))
 }
 
 fn unwritable(file: &Path, error: &std::io::Error) -> Problem {
@@ -87,30 +85,6 @@ fn set(lines: &mut Vec<String>, section: Option<&str>, key: &str, value: &str) {
     }
 }
 
-/// The file is there whole before and after. A link stays one.
-#[expect(clippy::disallowed_methods, reason = "the settings are the person's, who asks for this")]
-pub(super) fn write(file: &Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write;
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    let draft = file.with_file_name(format!(".config.toml.{}", std::process::id()));
-    let written = (|| {
-        let mut out = std::fs::OpenOptions::new().create_new(true).write(true).open(&draft)?;
-        if let Ok(known) = std::fs::metadata(&file) {
-            out.set_permissions(known.permissions())?;
-        }
-        out.write_all(text.as_bytes())?;
-        out.sync_all()?;
-        std::fs::rename(&draft, &file)
-    })();
-    if written.is_err() {
-        let _ = std::fs::remove_file(&draft);
-    }
-    written
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,16 +134,5 @@ mod tests {
         let lines =
             "Set model = \"local/a\", and base_url = \"http://127.0.0.1:5000/v1\" under [providers.local] there.";
         assert_eq!(problem.hint.as_deref(), Some(lines));
-    }
-
-    #[test]
-    fn a_link_to_the_settings_stays_a_link() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (real, link) = (folder.path().join("real.toml"), folder.path().join("config.toml"));
-        std::fs::write(&real, "").expect("written");
-        std::os::unix::fs::symlink(&real, &link).expect("linked");
-        write(&link, "model = \"a/b\"\n").expect("kept");
-        assert!(link.is_symlink());
-        assert_eq!(std::fs::read_to_string(&real).expect("there"), "model = \"a/b\"\n");
     }
 }

@@ -18,6 +18,7 @@ mod resolve;
 mod rules;
 mod server_file;
 mod set_value;
+mod settings_writer;
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

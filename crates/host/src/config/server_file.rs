@@ -5,8 +5,8 @@ use std::path::Path;
 use toml::{Table, Value};
 use trimtab_vocab::{Problem, ProblemKind};
 
-use super::keep_model::write;
 use super::resolve::Profile;
+use super::settings_writer::SettingsWriter;
 use crate::mcp::{SERVER_NAMES, is_server_name};
 
 /// A server that the user adds.
@@ -50,15 +50,13 @@ pub fn enable_server(profile: &Profile, name: &str, enabled: bool) -> Result<(),
 
 fn change(file: &Path, by_hand: &str, change: impl Fn(&str) -> Option<String>) -> Result<(), Problem> {
     let wrong = |why: String| Problem::new(ProblemKind::Settings, format!("Cannot change {}: {why}.", file.display()));
-    let text = match std::fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(wrong(error.to_string()).hint("Check its permissions.")),
-    };
+    let unwritable =
+        |error: std::io::Error| wrong(error.to_string()).hint("Check the owner and the permissions of the file.");
+    let writer = SettingsWriter::open(file).map_err(unwritable)?;
+    let text = writer.read().map_err(unwritable)?;
     let changed = change(&text)
         .ok_or_else(|| wrong("it is written in a form that cannot be changed safely".into()).hint(by_hand))?;
-    write(file, &changed)
-        .map_err(|error| wrong(error.to_string()).hint("Check the owner and the permissions of the file."))
+    writer.write(&changed).map_err(unwritable)
 }
 
 fn header(name: &str) -> String {

@@ -1,16 +1,15 @@
 //! Changes one setting in the user's settings file, and leaves everything else in it unchanged, including comments.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 use trimtab_vocab::{Problem, ProblemKind};
 
-use super::keep_model::write;
 use super::keys::{self, SettingKind};
 use super::raw::{self, Origin, RawSettings};
+use super::settings_writer::SettingsWriter;
 use super::{extras, places};
 
 /// A setting that was changed, or that already was as wanted.
@@ -72,11 +71,10 @@ fn change(
 ) -> Result<(PathBuf, bool), Problem> {
     let (file, _) = places(variables)?;
     let wrong = |why: String| Problem::new(ProblemKind::Settings, format!("Cannot change {}: {why}.", file.display()));
-    let text = match std::fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => String::new(),
-        Err(error) => return Err(wrong(error.to_string()).hint("Check its permissions.")),
-    };
+    let unwritable =
+        |error: std::io::Error| wrong(error.to_string()).hint("Check the owner and the permissions of the file.");
+    let writer = SettingsWriter::open(&file).map_err(unwritable)?;
+    let text = writer.read().map_err(unwritable)?;
     // A broken file is reported as such, with the line.
     text.parse::<Table>().map(drop).or_else(|_| readable(&text, &file))?;
     let changed = change(&text)
@@ -85,8 +83,7 @@ fn change(
         return Ok((file, false));
     }
     readable(&changed, &file)?;
-    write(&file, &changed)
-        .map_err(|error| wrong(error.to_string()).hint("Check the owner and the permissions of the file."))?;
+    writer.write(&changed).map_err(unwritable)?;
     Ok((file, true))
 }
 
@@ -101,6 +98,8 @@ fn with_value(text: &str, path: &str, value: &Value) -> Option<String> {
     let mut expected: Table = text.parse().ok()?;
     let changed = match place(text, path) {
         Some(found) => format!("{}{value}{}", &text[..found.value_start], &text[found.value_end..]),
+        // Lines end as they did before.
+        None if text.contains("\r\n") => inserted(text, path, value).replace('\n', "\r\n"),
         None => inserted(text, path, value),
     };
     let (section, name) = path.rsplit_once('.').map_or((None, path), |(section, name)| (Some(section), name));
@@ -230,6 +229,12 @@ mod tests {
                 Value::Array(vec![text("ls")]),
                 "[commands]\nallow = [\"ls\"]\nsandbox = \"off\"\n",
             ),
+            (
+                "# mine\r\n[limits]\r\nsteps = 3\r\n",
+                "limits.retries",
+                Value::Integer(2),
+                "# mine\r\n[limits]\r\nsteps = 3\r\nretries = 2\r\n",
+            ),
             ("limits.steps = 3 # dotted\n", "limits.steps", Value::Integer(9), "limits.steps = 9 # dotted\n"),
             ("limits = { steps = 3 }\n", "limits.steps", Value::Integer(9), "limits = { steps = 9 }\n"),
         ] {
@@ -285,5 +290,50 @@ mod tests {
         std::fs::write(&file, "autoApplyCli = true\n").expect("written");
         let problem = set("apply.commands", "ask").expect_err("twice");
         assert!(problem.message.contains("under another name"), "{}", problem.message);
+    }
+
+    #[test]
+    fn a_file_that_is_read_only_or_no_file_stays_as_it_is_and_a_link_leads_on() {
+        let home = tempfile::tempdir().expect("a folder");
+        let file = home.path().join("config.toml");
+        let variables = super::super::tests::environment(home.path(), &[]);
+        let set = |text: &str| set_value(&variables, "model", text);
+        std::fs::write(&file, "# mine\n").expect("written");
+        let mut permissions = std::fs::metadata(&file).expect("there").permissions();
+        permissions.set_readonly(true);
+        std::fs::set_permissions(&file, permissions).expect("set");
+        assert!(set("a/b").expect_err("read-only").message.contains("read-only"));
+        assert_eq!(std::fs::read_to_string(&file).expect("there"), "# mine\n");
+        std::fs::remove_file(&file).expect("removed");
+        std::fs::create_dir(&file).expect("a folder");
+        assert!(set("a/b").expect_err("a folder").message.contains("not a regular file"));
+        std::fs::remove_dir(&file).expect("removed");
+        #[cfg(unix)]
+        {
+            let target = home.path().join("dotfiles/settings.toml");
+            std::os::unix::fs::symlink("dotfiles/settings.toml", &file).expect("a link");
+            set("a/b").expect("set");
+            assert!(file.is_symlink());
+            assert_eq!(std::fs::read_to_string(&target).expect("there"), "model = \"a/b\"\n");
+        }
+    }
+
+    #[test]
+    fn settings_that_are_changed_at_once_are_all_kept() {
+        let home = tempfile::tempdir().expect("a folder");
+        let variables = super::super::tests::environment(home.path(), &[]);
+        let changes =
+            [("model", "a/b"), ("commands.sandbox", "read-only"), ("apply.commands", "ask"), ("tui.vim", "true")];
+        for _ in 0..5 {
+            std::fs::remove_file(home.path().join("config.toml")).ok();
+            std::thread::scope(|scope| {
+                for (path, text) in changes {
+                    scope.spawn(|| set_value(&variables, path, text).expect("set"));
+                }
+            });
+            let text = std::fs::read_to_string(home.path().join("config.toml")).expect("there");
+            let table: Table = text.parse().expect("TOML");
+            assert_eq!(table.len(), 4, "{text}");
+        }
     }
 }

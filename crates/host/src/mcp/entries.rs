@@ -1,8 +1,8 @@
 //! The servers that the user's settings and a project's `.mcp.json` name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
@@ -21,6 +21,8 @@ const HASH: usize = 32;
 const LARGEST_SERVER_FILE: u64 = 64 * 1024 * 1024;
 /// Words of an entry that may name files.
 const MOST_WORDS: usize = 1_000;
+/// Folders that words are looked up in.
+const MOST_PLACES: usize = 8;
 
 /// Who names a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,23 +162,32 @@ fn named_files(
 ) -> Result<Vec<(String, PathBuf)>, String> {
     let Ok(top) = folder.canonicalize() else { return Ok(Vec::new()) };
     let values = environment.iter().map(|(_, value)| value.expose_secret());
-    let words: Vec<&str> = argv.iter().map(String::as_str).chain(values).flat_map(pieces).collect();
+    let words: Vec<String> = argv.iter().map(String::as_str).chain(values).flat_map(pieces).collect();
     if words.len() > MOST_WORDS {
         return Err("it has too many arguments.".to_owned());
     }
+    // `cd tools && ./run` names tools/run.
+    let mut places = vec![cwd.to_owned()];
+    for word in &words {
+        let place = cwd.join(word);
+        let is_inside = || place.canonicalize().is_ok_and(|real| real.is_dir() && real.starts_with(&top));
+        if places.len() < MOST_PLACES && !places.contains(&place) && is_inside() {
+            places.push(place);
+        }
+    }
     let mut files: Vec<(String, PathBuf)> = Vec::new();
-    for word in words {
-        let named = cwd.join(word);
+    for (place, word) in places.iter().flat_map(|place| words.iter().map(move |word| (place, word))) {
+        let named = place.join(word);
         let Some(real) = named.canonicalize().ok().filter(|real| real.is_file()) else { continue };
-        let inside = match real.strip_prefix(&top) {
-            Ok(inside) => Some(inside),
-            // A link of the folder that leads out of it can be replaced like a file.
-            Err(_) if word.split('/').any(|part| part == "..") => None,
-            Err(_) => named.strip_prefix(&top).or_else(|_| named.strip_prefix(folder)).ok(),
-        };
-        let Some(path) = inside.map(|inside| inside.to_string_lossy().into_owned()) else { continue };
-        if !files.iter().any(|(known, _)| *known == path) {
-            files.push((path, real));
+        // A link of the folder can be replaced like a file, wherever it leads.
+        let is_plain = !named.components().any(|part| part == Component::ParentDir);
+        let link = named.strip_prefix(&top).or_else(|_| named.strip_prefix(folder)).ok().filter(|_| is_plain);
+        let inside = real.strip_prefix(&top).ok();
+        for path in [inside, link].into_iter().flatten() {
+            let path = path.components().collect::<PathBuf>().to_string_lossy().into_owned();
+            if !files.iter().any(|(known, _)| *known == path) {
+                files.push((path, real.clone()));
+            }
         }
     }
     Ok(files)
@@ -191,6 +202,23 @@ pub(crate) fn files_named_in(argv: &[String], folder: &Path, is_bound: bool) -> 
     })
 }
 
+/// Why a file of a folder cannot be kept from being replaced, if it cannot: a link on the way to it can lead elsewhere, and
+/// another name of it can be written.
+pub(crate) fn is_replaceable(folder: &Path, file: &str) -> Option<String> {
+    let mut at = folder.to_owned();
+    for part in Path::new(file).components() {
+        at.push(part);
+        if at.is_symlink() {
+            return Some(format!("its file {file} is a link, or is behind one"));
+        }
+    }
+    #[cfg(unix)]
+    if at.metadata().is_ok_and(|known| std::os::unix::fs::MetadataExt::nlink(&known) > 1) {
+        return Some(format!("its file {file} has another name (a hard link)"));
+    }
+    None
+}
+
 /// The same files with the hashes of their contents.
 fn hashed(files: Vec<(String, PathBuf)>) -> Result<Vec<ServerFile>, String> {
     let file = |(path, real): (String, PathBuf)| match hash_file(&real, LARGEST_SERVER_FILE) {
@@ -200,10 +228,25 @@ fn hashed(files: Vec<(String, PathBuf)>) -> Result<Vec<ServerFile>, String> {
     files.into_iter().map(file).collect()
 }
 
-/// A word, and its parts that may name a file.
-fn pieces(word: &str) -> impl Iterator<Item = &str> {
-    let parts = word.split(|c: char| c.is_whitespace() || "=:,;'\"".contains(c));
-    std::iter::once(word).chain(parts.filter(move |part| !part.is_empty() && *part != word))
+/// A word, and its parts that may name a file: as a shell takes it apart, and as it puts it together from quoted pieces. What
+/// follows a variable or another command's output, as in `$PWD/run` and `$(pwd)/run`, is taken as below the folder.
+fn pieces(word: &str) -> Vec<String> {
+    const BETWEEN_WORDS: &str = "();<>|&`{}";
+    let is_between = |c: char| c.is_whitespace() || BETWEEN_WORDS.contains(c);
+    let mut variables = word.split('$');
+    let first = variables.next().unwrap_or_default();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let parts = std::iter::once(first).chain(variables.map(|rest| rest.trim_start_matches(is_name)));
+    let mut pieces = vec![word.to_owned()];
+    for part in parts.flat_map(|part| part.split(is_between)) {
+        let plain = part.replace(['\'', '"', '\\'], "");
+        pieces.push(plain.trim_start_matches('/').to_owned());
+        pieces.push(plain);
+        pieces.extend(part.split(|c: char| "=:,'\"".contains(c)).map(str::to_owned));
+    }
+    let mut seen = HashSet::new();
+    pieces.retain(|piece| !piece.is_empty() && seen.insert(piece.clone()));
+    pieces
 }
 
 fn command_line<'a>(words: impl Iterator<Item = &'a String>) -> String {

@@ -4,7 +4,7 @@ mod entries;
 mod servers;
 
 pub use entries::{EditorServer, ServerEntry, ServerFile, ServerSource, ServerStanding};
-pub(crate) use entries::{SERVER_NAMES, UserServer, files_named_in, is_server_name};
+pub(crate) use entries::{SERVER_NAMES, UserServer, files_named_in, is_replaceable, is_server_name};
 pub(crate) use servers::McpServers;
 pub use servers::PlacedServer;
 

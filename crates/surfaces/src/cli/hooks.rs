@@ -104,7 +104,7 @@ impl HookSetup {
         };
         let unknown = || Problem::new(ProblemKind::NotFound, format!("Unknown hook {name}.")).hint(hint);
         let hook = hooks.named(name).cloned().ok_or_else(unknown)?;
-        if !hook.listed.project {
+        if !hook.listed.needs_approval() {
             let file = hook.file.display();
             return Err(Problem::new(
                 ProblemKind::Usage,

@@ -59,9 +59,12 @@ pub(crate) fn described(hook: &KnownHook) -> String {
     for file in files {
         lines.push(format!("  file:       {}", one_line(file)));
     }
-    lines.push(
-        "  It runs in the sandbox. It cannot reach the network, and it can write in the folder only after a tool ran."
-            .to_owned(),
-    );
+    let fence = match hook.listed.project {
+        true => {
+            "It runs in the sandbox. It cannot reach the network, and it can write in the folder only after a tool ran."
+        }
+        false => "It is your own hook. It runs outside of the sandbox.",
+    };
+    lines.push(format!("  {fence}"));
     lines.join("\n")
 }

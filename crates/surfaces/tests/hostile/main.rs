@@ -9,6 +9,7 @@ mod control_files;
 mod edits;
 mod extensions;
 mod fences;
+mod hooks;
 mod instructions;
 mod keys;
 mod lines;

@@ -16,6 +16,10 @@ pub(super) enum FirstBytes {
 pub(super) const LONGEST_HELLO: usize = 64 * 1024;
 
 const HANDSHAKE: u8 = 0x16;
+/// The sorts of records of TLS. One of another sort before the first message is not refused by every server, so the message
+/// after it would be read there and not here.
+const FIRST_SORT: u8 = 0x14;
+const LAST_SORT: u8 = 0x18;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const HOST_NAME: u8 = 0;
@@ -23,8 +27,9 @@ const HOST_NAME: u8 = 0;
 /// Reads the first bytes of a connection.
 pub(super) fn read_first(bytes: &[u8]) -> FirstBytes {
     match bytes {
-        [] | [HANDSHAKE] => return FirstBytes::Incomplete,
+        [] | [FIRST_SORT..=LAST_SORT] => return FirstBytes::Incomplete,
         [HANDSHAKE, 3, ..] => {}
+        [FIRST_SORT..=LAST_SORT, 3, ..] => return FirstBytes::Broken,
         _ => return FirstBytes::NotTls,
     }
     let mut message = Vec::new();
@@ -191,6 +196,10 @@ pub(super) mod tests {
         other[5] = 2;
         assert_eq!(read_first(&other), FirstBytes::Broken, "not the message of a client");
         assert_eq!(read_first(&[0x16, 3, 1, 0, 0]), FirstBytes::Broken, "an empty record");
+        for sort in [0x14, 0x15, 0x17, 0x18] {
+            let before = [&[sort, 3, 1, 0, 2, 1, 0][..], &hello(Some("example.org"))].concat();
+            assert_eq!(read_first(&before), FirstBytes::Broken, "a record of another sort first");
+        }
         assert_eq!(read_first(&[0x16, 3, 1, 0, 9, 1, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0]), FirstBytes::Broken);
     }
 

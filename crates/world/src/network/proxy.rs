@@ -334,6 +334,7 @@ async fn checked_bytes(
     let (mut from_client, mut to_client) = client.split();
     let (mut from_host, _) = host.split();
     let mut buffer = vec![0; 8 * 1024];
+    let mut is_heard_out = false;
     loop {
         match read_first(&early) {
             FirstBytes::Incomplete if early.len() <= LONGEST_HELLO => {}
@@ -344,9 +345,13 @@ async fn checked_bytes(
         tokio::select! {
             // What ends before it can be told is sent as it is: a host cannot make a name of it either.
             count = from_client.read_buf(&mut early) => if !matches!(count, Ok(1..)) { return Some(early) },
-            count = from_host.read(&mut buffer) => {
+            // A host that says no more still receives, so what it receives is still checked.
+            count = from_host.read(&mut buffer), if !is_heard_out => {
                 admission.note(to, HostOutcome::Reached, None);
-                let Ok(count @ 1..) = count else { return Some(early) };
+                let Ok(count @ 1..) = count else {
+                    is_heard_out = true;
+                    continue;
+                };
                 if to_client.write_all(&buffer[..count]).await.is_err() {
                     return Some(Vec::new());
                 }

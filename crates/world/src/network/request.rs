@@ -69,7 +69,7 @@ pub(super) fn read_head(head: &[u8]) -> Result<Asked, BadRequest> {
     let to = authority(named, Some(80)).ok_or(BadRequest::Malformed)?;
     let local = if local.starts_with('/') { local.to_owned() } else { format!("/{local}") };
     check_host(parsed.headers, &to, version, token.as_ref())?;
-    let body = body_length(parsed.headers)?;
+    let body = body_length(parsed.headers, version)?;
     let mut forwarded =
         format!("{method} {local} HTTP/1.{version}\r\nHost: {named}\r\nConnection: close\r\n").into_bytes();
     for header in kept(parsed.headers) {
@@ -127,7 +127,7 @@ fn check_host(
     }
 }
 
-fn body_length(headers: &[httparse::Header<'_>]) -> Result<BodyLength, BadRequest> {
+fn body_length(headers: &[httparse::Header<'_>], version: u8) -> Result<BodyLength, BadRequest> {
     let all = |name: &str| -> Vec<&[u8]> {
         headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value).collect()
     };
@@ -137,7 +137,8 @@ fn body_length(headers: &[httparse::Header<'_>]) -> Result<BodyLength, BadReques
             let digits = std::str::from_utf8(length).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
             digits.and_then(|text| text.parse().ok()).map(BodyLength::Bytes).ok_or(BadRequest::Malformed)
         }
-        ([], [coding]) if coding.eq_ignore_ascii_case(b"chunked") => Ok(BodyLength::Chunked),
+        // To a host of HTTP/1.0, the chunks would be the next request.
+        ([], [coding]) if coding.eq_ignore_ascii_case(b"chunked") && version > 0 => Ok(BodyLength::Chunked),
         _ => Err(BadRequest::Malformed),
     }
 }
@@ -247,17 +248,22 @@ pub(super) struct Chunks {
 enum ChunkState {
     #[default]
     Size,
-    /// The size so far, and whether the rest of its line does not count.
-    InSize(u64, bool),
+    /// The size so far, and how long the rest of its line is, which does not count.
+    InSize(u64, Option<u32>),
+    /// The end of the line of this size.
+    SizeEnd(u64),
     Data(u64),
-    /// The line end after a chunk.
+    /// The line end after a chunk,
     AfterData,
+    /// and its last byte.
+    DataEnd,
     /// The lines after the last chunk, and how long the current one is.
     Trailer(u32),
+    TrailerEnd(u32),
     Over,
 }
 
-/// A line of trailers that is longer is not one.
+/// A line of trailers, or the rest of the line of a size, that is longer is not one.
 const LONGEST_TRAILER: u32 = 8 * 1024;
 
 impl Chunks {
@@ -278,23 +284,27 @@ impl Chunks {
         Some((at, self.state == ChunkState::Over))
     }
 
+    /// Lines end with CR and LF, and neither stands elsewhere: what a host could read differently is not sent.
     fn after(&self, byte: u8) -> Option<ChunkState> {
         use ChunkState::*;
         let digit = char::from(byte).to_digit(16).map(u64::from);
+        let is_text = byte == b'\t' || !byte.is_ascii_control();
         Some(match (&self.state, byte, digit) {
-            (Size, _, Some(digit)) => InSize(digit, false),
-            (InSize(size, false), _, Some(digit)) if *size < 1 << 48 => InSize(size * 16 + digit, false),
-            (InSize(size, _), b';', _) => InSize(*size, true),
-            (InSize(0, _), b'\n', _) => Trailer(0),
-            (InSize(size, _), b'\n', _) => Data(*size),
-            (InSize(size, _), b'\r', _) => InSize(*size, true),
-            (InSize(size, true), _, _) => InSize(*size, true),
-            (AfterData, b'\r', _) => AfterData,
-            (AfterData, b'\n', _) => Size,
-            (Trailer(0), b'\n', _) => Over,
-            (Trailer(_), b'\n', _) => Trailer(0),
-            (Trailer(0), b'\r', _) => Trailer(0),
-            (Trailer(length), _, _) if *length < LONGEST_TRAILER => Trailer(length + 1),
+            (Size, _, Some(digit)) => InSize(digit, None),
+            (InSize(size, None), _, Some(digit)) if *size < 1 << 48 => InSize(size * 16 + digit, None),
+            (InSize(size, None), b';', _) => InSize(*size, Some(0)),
+            (InSize(size, _), b'\r', _) => SizeEnd(*size),
+            (InSize(size, Some(length)), _, _) if is_text && *length < LONGEST_TRAILER => {
+                InSize(*size, Some(length + 1))
+            }
+            (SizeEnd(0), b'\n', _) => Trailer(0),
+            (SizeEnd(size), b'\n', _) => Data(*size),
+            (AfterData, b'\r', _) => DataEnd,
+            (DataEnd, b'\n', _) => Size,
+            (Trailer(length), b'\r', _) => TrailerEnd(*length),
+            (TrailerEnd(0), b'\n', _) => Over,
+            (TrailerEnd(_), b'\n', _) => Trailer(0),
+            (Trailer(length), _, _) if is_text && *length < LONGEST_TRAILER => Trailer(length + 1),
             _ => return None,
         })
     }
@@ -363,10 +373,18 @@ mod tests {
             "Host: good.org\r\nContent-Length: +1\r\n",
             "Host: good.org\r\nTransfer-Encoding: chunked, identity\r\n",
             "Host: good.org\r\nTransfer-Encoding : chunked\r\n",
+            "Host: good.org\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "Host: good.org\r\nTransfer-Encoding: \x0bchunked\r\n",
+            "Host: good.org\r\nContent-Length: 1, 1\r\n",
+            "Host: good.org\r\nContent-Length: 0x1\r\n",
+            "Host: good.org\r\nContent-Length: 1\r\n 2\r\n",
+            "Host: good.org\r\nContent-Length:\r\n",
         ] {
             assert_eq!(read_head(head(more).as_bytes()), Err(BadRequest::Malformed), "{more}");
         }
         assert!(read_head(head("Host: GOOD.org.\r\n").as_bytes()).is_ok(), "the same host");
+        let old = b"POST http://good.org/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n";
+        assert_eq!(read_head(old), Err(BadRequest::Malformed), "a host of HTTP/1.0 does not know chunks");
     }
 
     #[test]
@@ -384,7 +402,22 @@ mod tests {
             }
             assert_eq!((sent, is_over), (body.len(), true), "in pieces of {size}");
         }
-        for wrong in [&b"x\r\n"[..], b"3\r\nabcd", b"ffffffffffffffff\r\n", b"\r\n"] {
+        for wrong in [
+            &b"x\r\n"[..],
+            b"3\r\nabcd",
+            b"ffffffffffffffff\r\n",
+            b"\r\n",
+            b"3\nabc\r\n",
+            b"3\r\nabc\n",
+            b"3\rx\nabc",
+            b"3 \r\nabc",
+            b"+3\r\nabc",
+            b"0x3\r\nabc",
+            b"3;a\nb\r\nabc",
+            b"0\r\n\n",
+            b"0\r\nA: b\nGET / HTTP/1.1\r\n",
+            b"0\r\n\r\r\n",
+        ] {
             assert_eq!(Chunks::default().take(wrong), None, "{wrong:?}");
         }
     }

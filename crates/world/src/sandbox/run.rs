@@ -220,7 +220,9 @@ pub async fn run(
     if plan.fingerprint().is_some_and(|approved| approved != hash()) {
         return CommandOutcome::not_started("The command differs from the approved command.");
     }
-    let read_only = plan.read_only().iter().map(PathBuf::from).collect();
+    // What is gone needs no guard, and could not have one.
+    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
+    let read_only = plan.read_only().iter().map(PathBuf::from).filter(is_there).collect();
     let order = RunOrder { read_only, ..setup.order(run) };
     carry_out(order, setup, tell, stop, overtime).await
 }

@@ -1,10 +1,12 @@
 //! The network of a session: its commands reach each other, and hosts outside only through the proxy.
 
+use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -13,7 +15,9 @@ use trimtab_vocab::CommandClass::{Check, Read};
 use trimtab_vocab::Sandbox::Workspace;
 use trimtab_vocab::{HostOutcome, HostPolicy, NetworkAccess};
 use trimtab_world::network::{CommandAccess, NetworkProxy};
-use trimtab_world::sandbox::{CommandNetwork, CommandOutcome, CommandReport, NetworkHolder, SandboxSetup, run};
+use trimtab_world::sandbox::{
+    CommandNetwork, CommandOutcome, CommandReport, NetworkHolder, SUPERVISE, SandboxSetup, run,
+};
 
 use crate::scene::{Scene, nobody, processes_with, text, unique_sleep, wait_for_processes};
 
@@ -25,6 +29,7 @@ crate::checks![
     a_supervisor_that_waited_enters_the_network,
     a_holder_that_was_killed_is_replaced,
     nothing_is_left_when_the_host_is_killed,
+    nothing_is_left_whoever_is_killed_and_whenever,
 ];
 
 /// The argument that makes the test a program that runs a command in the network of a session.
@@ -141,57 +146,94 @@ fn commands_of_a_session_reach_each_others_ports_and_those_of_no_other_session()
 }
 
 /// A host of the test, outside of every sandbox: an address of the loopback device that variables do not exempt from the
-/// proxy. It counts what reaches it.
+/// proxy. It writes down what reaches it, by whichever way.
 struct Outside {
     port: u16,
+    port6: u16,
     udp: u16,
-    reached: Arc<AtomicUsize>,
-    seen: Arc<Mutex<String>>,
-    name: String,
+    udp6: u16,
+    arrived: Arc<Mutex<Vec<String>>>,
+    abstract_name: String,
 }
 
 impl Outside {
     fn start() -> Self {
-        let (reached, seen) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(String::new())));
-        let listener = TcpListener::bind("127.0.0.2:0").unwrap();
+        let arrived = Arc::default();
+        let port = Self::listen("127.0.0.2:0", &arrived);
+        let (port6, udp6) = (Self::listen("[::1]:0", &arrived), Self::receive("[::1]:0", &arrived));
+        let udp = Self::receive("127.0.0.2:0", &arrived);
+        let abstract_name = format!("trimtab-outside-{}-{port}", std::process::id());
+        let address = |name: &str| std::os::unix::net::SocketAddr::from_abstract_name(name.as_bytes()).unwrap();
+        Self::accept(UnixListener::bind_addr(&address(&abstract_name)).unwrap(), &arrived);
+        let datagrams = format!("{abstract_name}-datagram");
+        Self::take(UnixDatagram::bind_addr(&address(&datagrams)).unwrap(), &arrived);
+        Self { port, port6, udp, udp6, arrived, abstract_name }
+    }
+
+    /// Sockets in the file system, for streams and for datagrams.
+    fn add_sockets(&self, stream: &Path, datagram: &Path) {
+        Self::accept(UnixListener::bind(stream).unwrap(), &self.arrived);
+        Self::take(UnixDatagram::bind(datagram).unwrap(), &self.arrived);
+    }
+
+    fn note(arrived: &Mutex<Vec<String>>, bytes: &[u8]) {
+        arrived.lock().unwrap().push(String::from_utf8_lossy(bytes).into_owned());
+    }
+
+    fn listen(at: &str, arrived: &Arc<Mutex<Vec<String>>>) -> u16 {
+        let listener = TcpListener::bind(at).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (count, text) = (Arc::clone(&reached), Arc::clone(&seen));
+        let arrived = Arc::clone(arrived);
         std::thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
-                count.fetch_add(1, Ordering::SeqCst);
-                let text = Arc::clone(&text);
+                let arrived = Arc::clone(&arrived);
                 std::thread::spawn(move || {
                     let _ = stream.set_read_timeout(Some(Duration::from_millis(300)));
                     let mut bytes = vec![0; 4096];
                     let count = stream.read(&mut bytes).unwrap_or(0);
-                    text.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
+                    Self::note(&arrived, &bytes[..count]);
                     let _ =
                         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\nConnection: close\r\n\r\noutside");
                 });
             }
         });
-        let datagrams = UdpSocket::bind("127.0.0.2:0").unwrap();
-        let udp = datagrams.local_addr().unwrap().port();
-        let count = Arc::clone(&reached);
-        std::thread::spawn(move || {
-            while datagrams.recv_from(&mut [0; 64]).is_ok() {
-                count.fetch_add(1, Ordering::SeqCst);
-            }
-        });
-        let name = format!("trimtab-outside-{}-{port}", std::process::id());
-        let address = std::os::unix::net::SocketAddr::from_abstract_name(name.as_bytes()).unwrap();
-        let socket = std::os::unix::net::UnixListener::bind_addr(&address).unwrap();
-        let count = Arc::clone(&reached);
-        std::thread::spawn(move || {
-            for _stream in socket.incoming().flatten() {
-                count.fetch_add(1, Ordering::SeqCst);
-            }
-        });
-        Self { port, udp, reached, seen, name }
+        port
     }
 
-    fn reached(&self) -> usize {
-        self.reached.load(Ordering::SeqCst)
+    fn receive(at: &str, arrived: &Arc<Mutex<Vec<String>>>) -> u16 {
+        let datagrams = UdpSocket::bind(at).unwrap();
+        let port = datagrams.local_addr().unwrap().port();
+        let arrived = Arc::clone(arrived);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 512];
+            while let Ok((count, _)) = datagrams.recv_from(&mut bytes) {
+                Self::note(&arrived, &bytes[..count]);
+            }
+        });
+        port
+    }
+
+    fn accept(listener: UnixListener, arrived: &Arc<Mutex<Vec<String>>>) {
+        let arrived = Arc::clone(arrived);
+        std::thread::spawn(move || {
+            for _stream in listener.incoming().flatten() {
+                Self::note(&arrived, b"a socket without a network");
+            }
+        });
+    }
+
+    fn take(socket: UnixDatagram, arrived: &Arc<Mutex<Vec<String>>>) {
+        let arrived = Arc::clone(arrived);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 512];
+            while let Ok(count) = socket.recv(&mut bytes) {
+                Self::note(&arrived, &bytes[..count]);
+            }
+        });
+    }
+
+    fn arrived(&self) -> Vec<String> {
+        self.arrived.lock().unwrap().clone()
     }
 }
 
@@ -202,135 +244,103 @@ fn a_host_is_reached_only_with_a_rule_that_names_it() {
     let (said, hosts) = session.sh(&curl, &[]);
     assert!(said.contains("no rule allows"), "{said}");
     assert_eq!(hosts, [("127.0.0.2".to_owned(), HostOutcome::NoRule)]);
-    assert_eq!(outside.reached(), 0);
+    assert!(outside.arrived().is_empty());
     let (said, hosts) = session.sh(&curl, &["127.0.0.2"]);
     assert_eq!((said.as_str(), hosts), ("outside", vec![("127.0.0.2".to_owned(), HostOutcome::Reached)]));
-    assert!(outside.seen.lock().unwrap().starts_with("GET /x HTTP/1.1\r\n"));
+    assert!(outside.arrived()[0].starts_with("GET /x HTTP/1.1\r\n"));
     let (said, hosts) = session.sh(&curl, &["*", "127.0.0.3", "127.0.0.2:1"]);
     assert!(said.contains("not a public address"), "{said}");
     assert_eq!(hosts, [("127.0.0.2".to_owned(), HostOutcome::NotPublic)]);
-    assert_eq!(outside.reached(), 1);
+    assert_eq!(outside.arrived().len(), 1);
 }
 
-/// Each line is one attempt. It may print anything: what counts is what reaches the host outside.
-const ATTEMPTS: &str = r#"
-import base64, os, socket, struct, sys, urllib.parse
-host, port, udp, name, granted = '127.0.0.2', int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
+/// The attempts, one in each row of a table. They may print anything: what counts is what arrives outside.
+const ATTEMPTS: &str = include_str!("network_attempts.py");
+
+/// The fewest attempts that there must be.
+const FEWEST_ATTEMPTS: usize = 350;
+
+/// Another command of the session, without a rule, that does what it is told.
+const RELAY: &str = "
+import base64, os, socket, threading, urllib.parse
 proxy = urllib.parse.urlparse(os.environ['http_proxy'])
 auth = base64.b64encode(f'{proxy.username}:{proxy.password}'.encode()).decode()
-P = (proxy.hostname, proxy.port)
-A = f'Proxy-Authorization: Basic {auth}\r\n'
-def tcp(to, family=socket.AF_INET):
-    s = socket.socket(family, socket.SOCK_STREAM); s.settimeout(0.6); s.connect(to); s.send(b'x'); return s
-def ask(text, more=b''):
-    s = socket.create_connection(P, 3); s.settimeout(0.6)
-    s.sendall((text if isinstance(text, bytes) else text.encode()) + more)
-    out = b''
+def serve(c):
+    words = c.recv(4096).decode().split()
     try:
-        while True:
-            got = s.recv(4096)
-            if not got: break
-            out += got
+        if words[0] == 'hello': c.sendall(b'hello')
+        if words[0] == 'direct': socket.create_connection((words[1], int(words[2])), 2).sendall(b'relayed')
+        if words[0] == 'listen': s = socket.socket(); s.bind((words[1], int(words[2]))); s.listen()
+        if words[0] == 'proxy':
+            u = f'{words[1]}:{words[2]}'
+            s = socket.create_connection((proxy.hostname, proxy.port), 2)
+            s.sendall(f'GET http://{u}/{words[-1]} HTTP/1.1\\r\\nHost: {u}\\r\\nProxy-Authorization: Basic {auth}\\r\\n\\r\\n'.encode())
+            s.recv(4096)
     except OSError: pass
-    return out
-def get(authority, more='', path='/'):
-    return ask(f'GET http://{authority}{path} HTTP/1.1\r\nHost: {authority}\r\n{A}{more}\r\n')
-def connect(authority, after=b'', more=''):
-    return ask(f'CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{A}{more}\r\n', after)
-def udpsend(to, family=socket.AF_INET):
-    socket.socket(family, socket.SOCK_DGRAM).sendto(b'x', to)
-def raw(kind):
-    s = socket.socket(socket.AF_INET, socket.SOCK_RAW, kind); s.sendto(b'\x08\0\0\0\0\0\0\0', (host, 0))
-def packet():
-    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); s.bind(('lo', 0)); s.send(b'x' * 64)
-def socks(dst, command=1, user=None):
-    u = (user if user is not None else proxy.password).encode()
-    t = lambda b: bytes([len(b)]) + b
-    ask(b'\x05\x01\x02\x01' + t(b'x') + t(u) + b'\x05' + bytes([command]) + b'\0\x03' + t(dst.encode()) + struct.pack('>H', port), b'x')
-def unix(path, kind=socket.SOCK_STREAM):
-    s = socket.socket(socket.AF_UNIX, kind); s.connect(path); s.send(b'x')
-def inherited():
-    for fd in range(3, 256):
-        try: socket.socket(fileno=os.dup(fd)).sendto(b'x', (host, udp))
-        except OSError: pass
-        try: socket.socket(fileno=os.dup(fd)).connect((host, port))
-        except OSError: pass
-def setns(pid):
-    import ctypes
-    fd = os.open(f'/proc/{pid}/ns/net', os.O_RDONLY)
-    ctypes.CDLL(None).setns(fd, 0); tcp((host, port))
-def unshare():
-    import ctypes
-    ctypes.CDLL(None).unshare(0x10000000 | 0x40000000); tcp((host, port))
-def vsock(): tcp((2, port), 40)
-def netlink_route():
-    s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0); s.bind((0, 0))
-    s.send(struct.pack('IHHIIBBBBI', 28, 24, 5, 1, 0, 2, 0, 0, 0, 254)); s.settimeout(0.6); s.recv(512); tcp((host, port))
-def mapped(s): s6 = socket.socket(socket.AF_INET6, socket.SOCK_STREAM); s6.settimeout(0.6); s6.connect((s, port, 0, 0))
-def noproxy(): os.environ['no_proxy'] = '*'; os.system(f'curl -sS --max-time 3 --noproxy "*" http://{host}:{port}/ >/dev/null 2>&1')
-def fork_later():
-    if os.fork() == 0:
-        os.setsid(); os.system(f'sleep 0.2; curl -sS --max-time 2 http://{host}:{port}/'); os._exit(0)
-u = f'{host}:{port}'
-attempts = [
- lambda: tcp((host, port)), lambda: tcp(('0.0.0.0', port)), lambda: tcp(('127.0.0.1', port)), lambda: tcp(('127.1', port)),
- lambda: mapped('::ffff:127.0.0.2'), lambda: mapped('::1'), lambda: mapped('::'), lambda: tcp(('localhost', port)),
- lambda: udpsend((host, udp)), lambda: udpsend(('127.255.255.255', udp)), lambda: udpsend(('224.0.0.251', 5353)),
- lambda: udpsend(('::ffff:127.0.0.2', udp, 0, 0), socket.AF_INET6), lambda: udpsend(('8.8.8.8', 53)),
- lambda: raw(1), lambda: raw(255), packet, vsock, netlink_route, unshare, lambda: setns(1), lambda: setns(os.getppid()),
- lambda: unix('\0' + name), lambda: unix('\0' + name, socket.SOCK_DGRAM), lambda: unix('/var/run/docker.sock'), inherited,
- lambda: socket.getaddrinfo('tunnel.example.org', 80), noproxy, fork_later,
- lambda: get(u), lambda: get(f'127.0.0.2.:{port}'), lambda: get(f'0x7f.2:{port}'), lambda: get(f'2130706434:{port}'), lambda: get(f'127.2:{port}'),
- lambda: get(f'0177.0.0.2:{port}'), lambda: get(f'[::ffff:127.0.0.2]:{port}'), lambda: get(f'[::ffff:7f00:2]:{port}'),
- lambda: get(f'[64:ff9b::7f00:2]:{port}'), lambda: get(f'{granted}@{u}'), lambda: get(f'{granted}:80@{u}'), lambda: get(f'{granted}#@{u}'),
- lambda: ask(f'GET http://{granted}/ HTTP/1.1\r\nHost: {u}\r\n{A}\r\n'),
- lambda: ask(f'GET http://{u}/ HTTP/1.1\r\nHost: {granted}\r\n{A}\r\n'),
- lambda: ask(f'GET http://{u}/ HTTP/1.1\r\nHost: {u}\r\n\r\n'),
- lambda: ask(f'GET http://{u}/ HTTP/1.1\r\nHost: {u}\r\nProxy-Authorization: Basic eDp5\r\n\r\n'),
- lambda: ask(f'GET / HTTP/1.1\r\nHost: {u}\r\n{A}\r\n'), lambda: ask(f'GET https://{u}/ HTTP/1.1\r\nHost: {u}\r\n{A}\r\n'),
- lambda: connect(u, b'x'), lambda: connect(f'{granted} {u}', b'x'), lambda: connect(f'{u}\x00{granted}', b'x'),
- lambda: connect(f'{granted}:80\r\nX: {u}', f'CONNECT {u} HTTP/1.1\r\n{A}\r\n'.encode()),
- lambda: connect(f'{granted}:80', f'GET http://{u}/ HTTP/1.1\r\nHost: {u}\r\n{A}\r\n'.encode()),
- lambda: ask(f'POST http://{granted}/ HTTP/1.1\r\nHost: {granted}\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n{A}\r\n0\r\n\r\nGET http://{u}/ HTTP/1.1\r\nHost: {u}\r\n{A}\r\n'),
- lambda: ask(f'GET http://{granted}/ HTTP/1.1\r\nHost: {granted}\r\n{A}\r\nGET http://{u}/ HTTP/1.1\r\nHost: {u}\r\n{A}\r\n'),
- lambda: socks(host), lambda: socks('127.2'), lambda: socks(host, 2), lambda: socks(host, 3), lambda: socks(host, 1, 'x'), lambda: socks(granted + '\0' + host),
- lambda: ask(b'\x04\x01' + struct.pack('>H', port) + bytes([127, 0, 0, 2]) + b'x\0'),
- lambda: ask(b'\x05\x01\0' + b'\x05\x01\0\x01' + bytes([127, 0, 0, 2]) + struct.pack('>H', port), b'x'),
-]
-socket.setdefaulttimeout(1)
-for attempt in attempts:
-    try: attempt()
-    except Exception: pass
-print('tried', len(attempts), flush=True)
-"#;
+    c.sendall(b'.'); c.close()
+s = socket.socket(); s.bind(('127.0.0.1', 5174)); s.listen(); print('ready')
+while True: threading.Thread(target=serve, args=(s.accept()[0],)).start()
+";
+
+/// A host that is allowed, and that answers with a redirect to one that is not. Returns its address, and what it receives.
+fn granted_host(target: u16) -> (String, Arc<Mutex<Vec<String>>>) {
+    let granted = TcpListener::bind("127.0.0.3:0").unwrap();
+    let at = format!("127.0.0.3:{}", granted.local_addr().unwrap().port());
+    let received: Arc<Mutex<Vec<String>>> = Arc::default();
+    let noted = Arc::clone(&received);
+    let answer = format!(
+        "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.2:{target}/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    );
+    std::thread::spawn(move || {
+        for mut stream in granted.incoming().flatten() {
+            let (noted, answer) = (Arc::clone(&noted), answer.clone());
+            std::thread::spawn(move || {
+                let _ = stream.set_read_timeout(Some(Duration::from_millis(500)));
+                let (mut all, mut bytes) = (Vec::new(), vec![0; 65536]);
+                while let Ok(count @ 1..) = stream.read(&mut bytes) {
+                    all.extend_from_slice(&bytes[..count]);
+                    // What follows a request is waited for.
+                    let _ = stream.set_read_timeout(Some(Duration::from_millis(150)));
+                }
+                Outside::note(&noted, &all);
+                let _ = stream.write_all(answer.as_bytes());
+            });
+        }
+    });
+    (at, received)
+}
 
 fn no_way_leads_around_the_proxy() {
     let networked = Networked::new();
     let (session, outside) = (networked.session(), Outside::start());
-    // A host that is allowed, and that answers with a redirect to the one that is not.
-    let granted = TcpListener::bind("127.0.0.3:0").unwrap();
-    let at = format!("127.0.0.3:{}", granted.local_addr().unwrap().port());
-    let target = outside.port;
-    std::thread::spawn(move || {
-        for mut stream in granted.incoming().flatten() {
-            let _ = stream.set_read_timeout(Some(Duration::from_millis(200)));
-            let _ = stream.read(&mut [0; 4096]);
-            let answer = format!(
-                "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.2:{target}/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-            );
-            let _ = stream.write_all(answer.as_bytes());
-        }
-    });
+    let (at, received) = granted_host(outside.port);
+    let other_port = Outside::listen("127.0.0.3:0", &outside.arrived);
+    let socket = networked.scene.at("outside.sock");
+    outside.add_sockets(&socket, &networked.scene.at("outside.datagram"));
+    outside.add_sockets(&networked.scene.at("in/outside.sock"), &networked.scene.at("in/outside.datagram"));
+    let ended = session.admit(&["*"]).variables()[0].1.clone();
+    let ended = ended.trim_start_matches("http://trimtab:").split('@').next().unwrap().to_owned();
+    let (_stop, _relaying) = session.serve(RELAY);
     std::fs::write(networked.scene.at("in/attempts.py"), ATTEMPTS).unwrap();
-    let script = format!("python3 attempts.py {} {} {} {at}; sleep 0.6", outside.port, outside.udp, outside.name);
-    let (said, hosts) = session.sh(&script, &[&at]);
+    let Outside { port, port6, udp, udp6, abstract_name, .. } = &outside;
+    let facts = serde_json::json!({
+        "port": port, "port6": port6, "udp": udp, "udp6": udp6, "abstract": abstract_name, "socket": socket,
+        "granted": at, "other_port": other_port, "ended": ended, "relay": 5174,
+    });
+    let (said, hosts) = session.sh(&format!("python3 attempts.py '{facts}'; sleep 0.5"), &[&at]);
     let tried: usize = said.lines().find_map(|line| line.strip_prefix("tried ")?.parse().ok()).unwrap_or(0);
-    assert!(tried >= 60, "{said}");
-    assert_eq!(outside.reached(), 0, "something got out: {hosts:?} {}", outside.seen.lock().unwrap());
+    assert!(said.contains("controls True") && said.contains("still serves True"), "{said}");
+    assert!(tried >= FEWEST_ATTEMPTS && !said.contains("BROKEN"), "{said}");
+    assert!(!said.contains("OPENED"), "{said}");
+    // What was started to run later has ended with the command.
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(outside.arrived().is_empty(), "something got out: {:?} {hosts:?}", outside.arrived());
+    let received = received.lock().unwrap().clone();
+    assert!(!received.iter().any(|one| one.contains("evil.example")), "for another host: {received:?}");
     let (said, hosts) = session.sh(&format!("curl -sSL --max-time 10 http://{at}/"), &[&at]);
     assert!(said.contains("no rule allows"), "{said}");
     assert_eq!(hosts.last(), Some(&("127.0.0.2".to_owned(), HostOutcome::NoRule)));
-    assert_eq!(outside.reached(), 0, "a redirect is another host");
+    assert!(outside.arrived().is_empty(), "a redirect is another host");
 }
 
 fn commands_that_only_read_have_no_network_at_all() {
@@ -429,4 +439,105 @@ fn nothing_is_left_when_the_host_is_killed() {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
+}
+
+/// A process as it is told apart from a later one with the same number.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Seen {
+    pid: u32,
+    started: String,
+    network: Option<PathBuf>,
+}
+
+impl Seen {
+    fn of(pid: u32) -> Option<(Self, u32)> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+        let network = std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+        let is_zombie = fields[0] == "Z";
+        (!is_zombie).then(|| (Self { pid, started: fields[19].to_owned(), network }, fields[1].parse().unwrap()))
+    }
+
+    fn everyone() -> Vec<(Self, u32)> {
+        let numbers = std::fs::read_dir("/proc").unwrap().flatten();
+        numbers.filter_map(|entry| Self::of(entry.file_name().to_str()?.parse().ok()?)).collect()
+    }
+
+    /// A process and all that it has started.
+    fn family(pid: u32) -> Vec<Self> {
+        let everyone = Self::everyone();
+        let mut family: Vec<Self> =
+            everyone.iter().filter(|(one, _)| one.pid == pid).map(|(one, _)| one.clone()).collect();
+        let mut at = 0;
+        while let Some(parent) = family.get(at).map(|one| one.pid) {
+            family.extend(everyone.iter().filter(|(_, above)| *above == parent).map(|(one, _)| one.clone()));
+            at += 1;
+        }
+        family
+    }
+
+    fn is_there(&self) -> bool {
+        Self::of(self.pid).is_some_and(|(now, _)| now.started == self.started)
+    }
+
+    fn is_called(&self, part: &str) -> bool {
+        let line = std::fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|argument| argument == part.as_bytes())
+    }
+}
+
+/// Who is killed: by an argument of its command line; nothing: the host.
+const VICTIMS: [Option<&str>; 4] = [None, Some("networks"), Some("fence"), Some(SUPERVISE)];
+
+fn nothing_is_left_whoever_is_killed_and_whenever() {
+    let own = std::fs::read_link("/proc/self/ns/net").unwrap();
+    let mounts = || std::fs::read_to_string("/proc/self/mountinfo").unwrap().lines().count();
+    let mounts_before = mounts();
+    for victim in VICTIMS {
+        // While it starts, while the network is made, while the command starts, and while it runs.
+        for moment in [Some(1), Some(8), Some(25), Some(60), Some(120), Some(300), Some(700), None] {
+            let sleep = unique_sleep();
+            let script = format!("python3 -m http.server 5173 >/dev/null 2>&1 & sleep {sleep}");
+            let mut host = std::process::Command::new(std::env::current_exe().unwrap())
+                .args([NETWORKED_HOST, &script])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            match moment {
+                Some(moment) => std::thread::sleep(Duration::from_millis(moment)),
+                None => drop(wait_for_processes(&sleep, 1)),
+            }
+            let mut family = Seen::family(host.id());
+            let is_meant = |one: &&Seen| victim.is_some_and(|part| one.is_called(part));
+            let is_anyone = victim.is_none() || family.iter().any(|one| is_meant(&one));
+            assert!(moment.is_some() || is_anyone, "{victim:?} is not in {family:?}");
+            for one in family.iter().filter(is_meant) {
+                let pid = rustix::process::Pid::from_raw(i32::try_from(one.pid).unwrap()).unwrap();
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+            if victim.is_some() {
+                std::thread::sleep(Duration::from_millis(50));
+                family.extend(Seen::family(host.id()));
+            }
+            host.kill().unwrap();
+            host.wait().unwrap();
+            let networks: HashSet<PathBuf> =
+                family.iter().filter_map(|one| one.network.clone()).filter(|network| *network != own).collect();
+            let left = || -> Vec<Seen> {
+                let everyone = Seen::everyone().into_iter().map(|(one, _)| one);
+                let in_network = |one: &Seen| one.network.as_ref().is_some_and(|network| networks.contains(network));
+                everyone
+                    .filter(|one| in_network(one) || family.iter().any(|known| known == one && known.is_there()))
+                    .collect()
+            };
+            let start = Instant::now();
+            while !left().is_empty() || !processes_with(&sleep).is_empty() {
+                let late = start.elapsed() > Duration::from_secs(30);
+                assert!(!late, "{victim:?} killed after {moment:?} ms leaves {:?}", left());
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+    assert_eq!(mounts(), mounts_before);
 }

@@ -418,7 +418,7 @@ fn start_command(
     };
     step.emit(Some(request), started);
     let background = from.wait;
-    let plan = plan.in_network(network);
+    let plan = plan.in_network(network).guarded(step.session.files_of_own_hooks());
     step.request(Effect::Run { request: request.clone(), call: call.clone(), plan, watch, background });
 }
 

@@ -112,7 +112,7 @@ async fn a_name_that_leads_to_this_machine_needs_a_rule_for_the_address() {
         assert!(answer.contains("not a public address"), "{answer}");
     }
     assert!(get(&proxy, &access, "gone.org").await.starts_with("HTTP/1.1 502 "));
-    assert_eq!(access.attempts()[0].missing_rule().as_deref(), Some("127.0.0.1"));
+    assert_eq!(access.attempts()[0].missing_rule(), Some(format!("127.0.0.1:{}", upstream.port)));
     assert!(upstream.seen().is_empty());
     let both = proxy.admit(policy(&["both.org", "127.0.0.1"])).expect("one");
     assert!(
