@@ -1,10 +1,13 @@
 // A real browser for the tests: signed in, watched for errors, closed at the end.
 
 import assert from 'node:assert/strict';
-import { chromium } from 'playwright-core';
+import { chromium, firefox } from 'playwright-core';
 import { AxeBuilder } from '@axe-core/playwright';
 
 const CHROMIUM = process.env.TRIMTAB_CHROMIUM ?? '/usr/bin/chromium';
+/** `TRIMTAB_BROWSER=firefox` walks in the system's Firefox, over WebDriver BiDi. */
+const FIREFOX = process.env.TRIMTAB_FIREFOX ?? '/usr/bin/firefox-esr';
+export const IS_FIREFOX = process.env.TRIMTAB_BROWSER === 'firefox';
 /**
  * `TRIMTAB_BROWSER_SLOW=6` walks in a browser six times slower, with a server that takes up to 300 ms for each answer: a
  * walk that reads before what it reads is there, or a page that loses a click or a key meanwhile, fails then and not on
@@ -25,6 +28,19 @@ const FLAGS = [
   '--disable-sync',
 ];
 
+async function launch() {
+  if (!IS_FIREFOX) return chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+  const browser = await firefox.launch({ channel: 'moz-firefox', executablePath: FIREFOX });
+  // Playwright sends this command to every page, and a Firefox that does not know it yet would have no page. Walks in
+  // Firefox therefore see one look, with motion.
+  const session = Object.getPrototypeOf(browser._connection.toImpl(browser)._browserSession);
+  const { send } = session;
+  session.send = function (method, params) {
+    return method === 'emulation.setMediaFeaturesOverride' ? Promise.resolve({}) : send.call(this, method, params);
+  };
+  return browser;
+}
+
 /**
  * Runs a test in a page that has followed the link. `quiet`: messages of the console that are expected. A service worker
  * takes requests out of the reach of `page.route`, so only the test about it lets one run.
@@ -32,7 +48,7 @@ const FLAGS = [
 export async function browse(test, { quiet = [], viewport = { width: 1280, height: 800 }, colorScheme = 'light', serviceWorkers = 'block' } = {}) {
   const link = process.argv[2];
   assert.ok(link, 'the link of the server is the first argument');
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+  const browser = await launch();
   try {
     const context = await browser.newContext({ viewport, colorScheme, serviceWorkers, reducedMotion: 'reduce' });
     await hamper(context);

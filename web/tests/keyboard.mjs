@@ -135,7 +135,7 @@ await browse(async ({ page }) => {
   await isFocused(composer, 'a choice gives the keyboard back');
 
   // The palette leads to every view; in each, every stop can be seen, and Tab comes round.
-  const views = [['conversation', /#\/s\/[^/]+$/, log], ['changes: see', /changes$/, region('Changes')], ['trace', /trace$/, region('Trace')], ['tasks', /tasks$/, page.getByLabel('A new task')], ['memory', /memory$/, region('Memory')], ['usage', /usage$/, region('Usage')], ['audit', /audit$/, region('Audit')], ['settings', /settings$/, region('Settings')], ['new session', /#\/$/, composer]];
+  const views = [['conversation', /#\/s\/[^/]+$/, log], ['changes: see', /changes$/, region('Changes')], ['trace', /trace$/, region('Trace')], ['tasks', /tasks$/, page.getByLabel('A new task')], ['memory', /memory$/, region('Memory')], ['usage', /usage$/, region('Usage')], ['audit', /audit$/, region('Audit')], ['extensions', /extensions$/, region('Extensions')], ['settings', /settings$/, region('Settings')], ['new session', /#\/$/, composer]];
   const session = page.url();
   const figures = {};
   for (const [words, address, seen] of views) {

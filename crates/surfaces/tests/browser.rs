@@ -48,18 +48,54 @@ fn walks(mut command: Command) {
     assert!(ended.status.success(), "{}{said}", String::from_utf8_lossy(&ended.stdout));
 }
 
+/// The browser of a walk, as `web/tests/browse.mjs` knows it.
+const CHROMIUM: &str = "chromium";
+const FIREFOX: &str = "firefox";
+
+/// Where Debian's Firefox is. It is not on every machine; who has none is told that these walks were skipped.
+fn has_firefox() -> bool {
+    let place = std::env::var_os("TRIMTAB_FIREFOX").unwrap_or_else(|| "/usr/bin/firefox-esr".into());
+    let is_there = PathBuf::from(&place).exists();
+    if !is_there {
+        eprintln!("skipped: there is no Firefox at {}", place.display());
+    }
+    is_there
+}
+
+fn walks_in(browser: &str, mut command: Command) {
+    command.env("TRIMTAB_BROWSER", browser);
+    walks(command);
+}
+
 #[test]
 fn a_request_is_followed_asked_about_and_done() {
+    follow_a_request(CHROMIUM);
+}
+
+#[test]
+fn the_main_walks_pass_in_firefox() {
+    if has_firefox() {
+        follow_a_request(FIREFOX);
+        undo_a_change(FIREFOX);
+        edit_a_plan(FIREFOX);
+    }
+}
+
+fn follow_a_request(browser: &str) {
     let program = program();
     program.provider.push(asks("run_command", &json!({"command": "echo made > made.txt"})));
     program.provider.push(says("It is made, with **bold words** in it.\n\n```rust\nfn main() {}\n```\n"));
     let served = Served::start(&program, "test", &[]);
-    walks(node("chat.mjs", &[&served.login]));
+    walks_in(browser, node("chat.mjs", &[&served.login]));
     assert_eq!(std::fs::read_to_string(program.project().join("made.txt")).expect("is there"), "made\n");
 }
 
 #[test]
 fn a_change_is_seen_undone_and_brought_back() {
+    undo_a_change(CHROMIUM);
+}
+
+fn undo_a_change(browser: &str) {
     let program = program();
     let poem = program.project().join("poem.txt");
     std::fs::write(&poem, "The cat sat\non the blue mat\n").expect("writes");
@@ -68,18 +104,22 @@ fn a_change_is_seen_undone_and_brought_back() {
     program.provider.push(asks("edit_file", &json!({"path": "poem.txt", "blocks": blocks})));
     program.provider.push(says("Changed."));
     let served = Served::start(&program, "test", &[]);
-    walks(node("changes.mjs", &[&served.login, program.project().to_str().expect("text")]));
+    walks_in(browser, node("changes.mjs", &[&served.login, program.project().to_str().expect("text")]));
 }
 
 #[test]
 fn a_plan_is_edited_and_carried_out_as_edited() {
+    edit_a_plan(CHROMIUM);
+}
+
+fn edit_a_plan(browser: &str) {
     let program = program();
     let steps = json!([{"title": "Write a"}, {"title": "Write b"}]);
     program.provider.push(asks("propose_plan", &json!({"summary": "Two files.", "steps": steps})));
     program.provider.push(says("b is written."));
     program.provider.push(says("a is written."));
     let served = Served::start(&program, "test", &[]);
-    walks(node("plan.mjs", &[&served.login]));
+    walks_in(browser, node("plan.mjs", &[&served.login]));
     let sent = program.provider.requests();
     assert!(sent.iter().any(|request| request.body.to_string().contains("Write a, edited")));
 }

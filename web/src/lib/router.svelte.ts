@@ -5,7 +5,7 @@ export type Panel = (typeof PANELS)[number];
 export type Place =
   | { view: 'home' }
   | { view: 'session'; id: string; panel: Panel }
-  | { view: 'tasks' | 'memory' | 'usage' | 'audit' | 'settings' };
+  | { view: 'tasks' | 'memory' | 'usage' | 'audit' | 'extensions' | 'settings' };
 
 export function read(hash: string): Place {
   const parts = hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decodeURIComponent);
@@ -14,7 +14,7 @@ export function read(hash: string): Place {
     return { view: 'session', id: parts[1], panel };
   }
   const first = parts[0];
-  if (first === 'tasks' || first === 'memory' || first === 'usage' || first === 'audit' || first === 'settings') return { view: first };
+  if (first === 'tasks' || first === 'memory' || first === 'usage' || first === 'audit' || first === 'extensions' || first === 'settings') return { view: first };
   return { view: 'home' };
 }
 
