@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use trimtab_host::{Extension, Pills, config};
-use trimtab_vocab::Mode;
+use trimtab_vocab::{Mode, SubtaskStart};
 
 use super::Shared;
 use super::extract::QueryArgs;
@@ -51,6 +51,9 @@ struct Settings {
     /// A first request to suggest, if the model is a recording.
     #[serde(skip_serializing_if = "Option::is_none")]
     idea: Option<Idea>,
+    /// All of these suggestions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ideas: Vec<Idea>,
     settings: Vec<Setting>,
 }
 
@@ -61,6 +64,9 @@ pub(crate) struct Idea {
     pub(crate) text: String,
     /// The mode of the request.
     pub(crate) mode: Mode,
+    /// How it is broken down into sub-tasks, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) subtasks: Option<SubtaskStart>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -95,7 +101,8 @@ async fn settings_in_force(State(server): State<Shared>) -> Json<Settings> {
     };
     let settings = server.profile.shown().into_iter().map(describe).collect();
     let file = server.profile.file.display().to_string();
-    Json(Settings { folder: server.folder.clone(), file, idea: server.idea.clone(), settings })
+    let (idea, ideas) = (server.ideas.first().cloned(), server.ideas.clone());
+    Json(Settings { folder: server.folder.clone(), file, idea, ideas, settings })
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

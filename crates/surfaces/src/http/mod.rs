@@ -71,7 +71,7 @@ pub(crate) struct ServerState {
     profile: Profile,
     /// The default folder for new sessions.
     folder: String,
-    idea: Option<Idea>,
+    ideas: Vec<Idea>,
     names: ServerNames,
     feeds: fanout::Feeds,
     streams: events::Streams,
@@ -92,7 +92,7 @@ pub(crate) struct Start {
     /// The default folder for new sessions.
     pub(crate) folder: String,
     /// What could be said first.
-    pub(crate) idea: Option<Idea>,
+    pub(crate) ideas: Vec<Idea>,
     /// Where it listens.
     pub(crate) listener: TcpListener,
     /// Names that it may be called by, without the port.
@@ -103,14 +103,14 @@ pub(crate) struct Start {
 
 /// Serves until `ending` says so; then whatever is under way has a few seconds to end.
 pub(crate) async fn serve(start: Start, ending: impl Future<Output = ()>) -> std::io::Result<()> {
-    let Start { client, profile, folder, idea, listener, names, certificate } = start;
+    let Start { client, profile, folder, ideas, listener, names, certificate } = start;
     let names = ServerNames::new(&names, listener.local_addr()?.port(), certificate.is_some());
     let (goes, going) = watch::channel(false);
     let (routes, description) = router();
     let (feeds, streams) = (fanout::Feeds::default(), events::Streams::default());
     let going_on = going.clone();
     let server =
-        Arc::new(ServerState { client, profile, folder, idea, names, feeds, streams, going: going_on, description });
+        Arc::new(ServerState { client, profile, folder, ideas, names, feeds, streams, going: going_on, description });
     let router = routes
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&server), access::guard))
