@@ -30,7 +30,20 @@ await browse(async ({ page }) => {
   await board.getByRole('link', { name: 'first' }).click();
   await page.getByText('TASK first: do it').waitFor();
   await page.getByText('keep it short').waitFor();
+  await page.goBack();
+
+  // A paused worker waits after its current step, and the board shows it. The other one continues.
+  await board.getByRole('button', { name: 'Pause sub-task 1' }).click();
+  await board.getByRole('link', { name: 'first' }).click();
+  await page.getByText('TASK first: do it').waitFor();
   assert.equal((await fetch(release)).status, 200);
+  await page.getByRole('heading', { name: 'Paused after this step.' }).waitFor();
+  await page.goBack();
+  await becomes(() => board.locator('li.needs_user, li.running').count(), 2);
+  await page.getByText('Sub-task 1: first asks').waitFor();
+  await page.getByRole('button', { name: 'Continue', exact: true }).click();
+  await becomes(() => board.locator('li.needs_user').count(), 0);
+  await board.getByRole('link', { name: 'first' }).click();
   await page.getByText('This worker has finished.').waitFor();
   await page.getByRole('link', { name: 'Return to the request' }).click();
   await board.getByText('1. first').waitFor();

@@ -16,6 +16,22 @@ await browse(async ({ page, root }) => {
     await page.getByRole('button', { name: 'Send' }).click();
     await page.waitForURL(/#\/s\//);
     await page.getByRole('log').locator('.bubble', { hasText: 'Make greet.sh work' }).waitFor();
+
+    // The second request shows sub-tasks, with one click.
+    await page.goto(`${root}/#/`);
+    await page.getByLabel('Folder').fill(process.argv[4]);
+    await page.getByRole('button', { name: /^Try sub-tasks: / }).click();
+    assert.equal(await box.inputValue(), 'Add a usage text and a license, and document both');
+    await page.getByRole('button', { name: 'Auto', pressed: true }).waitFor();
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.getByRole('button', { name: 'Yes, I trust this folder' }).click();
+    // A plan is read to its end before it can be started.
+    const plan = page.getByRole('region', { name: /Execution Plan/ });
+    await plan.getByText('Estimated cost').waitFor();
+    await plan.locator('.scroll').evaluate((node) => node.scrollTo(0, node.scrollHeight));
+    await page.getByRole('button', { name: 'Start A' }).click();
+    await page.getByRole('region', { name: 'Sub-tasks' }).getByText('3 of 3 sub-tasks completed').waitFor();
+    await page.getByRole('log').getByText('✓ Done').waitFor();
     return;
   }
   await examples.first().waitFor();

@@ -1,11 +1,12 @@
-//! Workers of a request whose process was killed: whoever takes the session over starts them again.
+//! Workers of a request: whoever takes over the session of a killed process starts them again, and what they report
+//! late changes nothing that they have finished.
 
 use serde_json::json;
-use trimtab_engine::{Effect, Input, Interrupted, Output, Session, step};
-use trimtab_vocab::event::{CheckpointFact, Fact};
+use trimtab_engine::{Effect, Input, Interrupted, Output, ProposedChange, Session, WorkerReport, step};
+use trimtab_vocab::event::{CheckpointFact, Fact, Status};
 use trimtab_vocab::{
-    CallId, CheckpointId, KnownAtStart, Machine, Message, Reply, Request, RequestId, Rule, RuleVerdict, RunSettings,
-    SessionId, StopReason, SubtaskOffer, SubtaskStart, Usage,
+    CallId, CheckpointId, FileState, FileWrite, KnownAtStart, LeftBehind, Machine, Message, Reply, Request, RequestId,
+    Rule, RuleVerdict, RunSettings, SessionId, StopReason, SubtaskOffer, SubtaskStart, Usage,
 };
 
 fn started(outputs: &[Output]) -> Vec<SessionId> {
@@ -101,4 +102,40 @@ fn workers_start_again_while_the_instructions_of_a_folder_are_read_that_was_just
     assert!(outputs.iter().any(|output| matches!(output, Output::Effect(Effect::Load { .. }))), "{outputs:?}");
     // This one is killed as well, before it has read them.
     assert_eq!(started(&woke(&mut session)), workers);
+}
+
+#[test]
+fn what_a_finished_worker_costs_later_is_counted_and_its_work_is_merged() {
+    let (mut session, _, workers) = with_workers();
+    let report = |worker: &SessionId, report| Input::WorkerReported { worker: worker.clone(), report };
+    let write = |path: &str| FileWrite {
+        path: path.into(),
+        before: None,
+        after: Some(FileState { hash: "h".into(), mode: 0o644 }),
+        added: 1,
+        removed: 0,
+        modified: 0,
+    };
+    let ended = |path: &str| WorkerReport::Ended {
+        status: Status::Completed,
+        summary: "Done.".into(),
+        error: None,
+        usage: Usage { input_tokens: 10, ..Usage::default() },
+        writes: vec![write(path)],
+        left_behind: LeftBehind { ignored: 2, ..LeftBehind::default() },
+    };
+    step(&mut session, report(&workers[0], ended("a.txt")));
+    let usage = Usage { input_tokens: 15, ..Usage::default() };
+    let outputs = step(&mut session, report(&workers[0], WorkerReport::Progress { progress: 1.0, usage }));
+    let counted = outputs.iter().find_map(|output| match output {
+        Output::Event { fact: Fact::Subtask(fact), .. } => Some((fact.usage.input_tokens, fact.left_behind.ignored)),
+        _ => None,
+    });
+    assert_eq!(counted, Some((15, 2)), "{outputs:?}");
+    let outputs = step(&mut session, report(&workers[1], ended("b.txt")));
+    let merged = outputs.iter().find_map(|output| match output {
+        Output::Effect(Effect::Prepare { change: ProposedChange::Merge(order), .. }) => Some(order.parts.len()),
+        _ => None,
+    });
+    assert_eq!(merged, Some(2), "{outputs:?}");
 }

@@ -411,30 +411,38 @@ fn a_worker_that_repeats_itself_is_asked_about_and_the_others_finish() {
     assert_eq!(crew.file("b.txt").as_deref(), Some("quick\n"));
 }
 
+/// Ways in which a provider fails.
+fn refuses() -> Answer {
+    Answer::json(400, json!({"type": "error", "error": {"type": "invalid_request_error", "message": "no more"}}))
+}
+
+fn dies() -> Answer {
+    says("I begin with the first file, and then I").cut_after(300)
+}
+
 #[test]
 fn a_worker_whose_provider_dies_is_tried_again_then_asked_about_and_the_others_are_kept() {
-    let plan = [task("dead", &[], &[]), task("alive", &[], &[])];
-    let mut crew = Crew::new(&plan, &[], |name, number| match (name, number) {
-        ("dead", _) => Answer::json(
-            400,
-            json!({"type": "error", "error": {"type": "invalid_request_error", "message": "no more"}}),
-        ),
-        ("alive", 1) => writes("b.txt", "alive\n"),
-        (name, _) => says(&format!("The part {name} is done.")),
-    });
-    crew.program.set("TRIMTAB_LIMITS_RETRIES", "0");
-    let ended = crew.run(&["run", "--trust", "--subtasks", "parallel", "--json", "Do two things"]);
-    assert_eq!(ended.code, Some(3), "{}\n{}", ended.stderr, ended.stdout);
-    assert_eq!(crew.calls_of("dead"), [1, 1], "once, and once again");
-    let events = ended.events();
-    let opened = of(&events, "checkpoint.opened");
-    let opened = opened.iter().find(|event| event["about"] == "subtaskFailed").expect("a question");
-    assert_eq!(opened["subtask"], "1");
-    assert_eq!(crew.file("b.txt"), None);
-    let answered = crew.run(&["answer", "skip"]);
-    assert_eq!(answered.code, Some(0), "{}\n{}", answered.stderr, answered.stdout);
-    assert_eq!(crew.file("b.txt").as_deref(), Some("alive\n"));
-    assert_eq!(crew.calls_of("alive"), [1, 2], "what was done is not done again");
+    for failing in [refuses, dies] {
+        let plan = [task("dead", &[], &[]), task("alive", &[], &[])];
+        let mut crew = Crew::new(&plan, &[], move |name, number| match (name, number) {
+            ("dead", _) => failing(),
+            ("alive", 1) => writes("b.txt", "alive\n"),
+            (name, _) => says(&format!("The part {name} is done.")),
+        });
+        crew.program.set("TRIMTAB_LIMITS_RETRIES", "0");
+        let ended = crew.run(&["run", "--trust", "--subtasks", "parallel", "--json", "Do two things"]);
+        assert_eq!(ended.code, Some(3), "{}\n{}", ended.stderr, ended.stdout);
+        assert_eq!(crew.calls_of("dead"), [1, 1], "once, and once again");
+        let events = ended.events();
+        let opened = of(&events, "checkpoint.opened");
+        let opened = opened.iter().find(|event| event["about"] == "subtaskFailed").expect("a question");
+        assert_eq!(opened["subtask"], "1");
+        assert_eq!(crew.file("b.txt"), None);
+        let answered = crew.run(&["answer", "skip"]);
+        assert_eq!(answered.code, Some(0), "{}\n{}", answered.stderr, answered.stdout);
+        assert_eq!(crew.file("b.txt").as_deref(), Some("alive\n"));
+        assert_eq!(crew.calls_of("alive"), [1, 2], "what was done is not done again");
+    }
 }
 
 #[test]

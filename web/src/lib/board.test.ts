@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { current, heading, isLong, percent, sides, startingText, subtaskAsk, waiting, waits, type Board } from './board';
+import { current, heading, isLong, notMerged, percent, sides, startingText, subtaskAsk, waiting, waits, type Board } from './board';
 import { empty, fold, type Checkpoint, type View } from './fold';
 import type { Event } from './wire';
 
@@ -38,6 +38,18 @@ test('a second attempt starts the clock again, and its error is gone', () => {
   expect(boards(view)[0]?.tasks[0]).toEqual(expect.objectContaining({ error: 'no reply', ended: new Date(4000).toISOString() }));
   const again = fold(view, [moved(6, '1', 'running', { attempt: 2 }), moved(9, '1', 'completed', { attempt: 2, summary: 'Made it.', progress: 1 })]);
   expect(boards(again)[0]?.tasks[0]).toEqual(expect.objectContaining({ error: undefined, began: new Date(6000).toISOString(), ended: new Date(9000).toISOString(), summary: 'Made it.' }));
+});
+
+test('a task shows its reserve, and what its worker did that is not merged', () => {
+  const leftBehind = { files: ['new.txt', 'a, b'], more: 3, deleted: ['lib/'], ignored: 2 };
+  const view = begun(started(), moved(2, '1', 'running', { reservedUsd: 0.5 }), moved(3, '1', 'running'), moved(4, '1', 'completed', { leftBehind }), moved(4, '2', 'completed'));
+  const [first, second] = boards(view)[0]!.tasks;
+  expect(first).toEqual(expect.objectContaining({ reservedUsd: 0.5, leftBehind }));
+  expect(notMerged(first!.leftBehind!)).toBe('Not merged: wrote new.txt, "a, b", and 3 more files; deleted lib/; 2 ignored paths');
+  expect(second?.leftBehind).toBeUndefined();
+  expect(notMerged({ files: [], more: 0, ignored: 1 })).toBe('Not merged: 1 ignored path');
+  const again = fold(view, [moved(5, '1', 'running', { attempt: 2 })]);
+  expect(boards(again)[0]?.tasks[0]).toEqual(expect.objectContaining({ reservedUsd: undefined, leftBehind: undefined }));
 });
 
 test('an edited plan keeps what is known, and a call that delegates again has its own board', () => {

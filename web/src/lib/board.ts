@@ -3,8 +3,8 @@
 
 import type { BoardTask, Checkpoint, Item } from './fold';
 import { isOver } from './fold/subtasks';
-import { plural } from './format';
-import type { Given, SubtaskAsk, SubtaskStatus } from './wire';
+import { list, plural } from './format';
+import type { Given, LeftBehind, SubtaskAsk, SubtaskStatus } from './wire';
 
 export type Board = Extract<Item, { is: 'subtasks' }>;
 
@@ -43,6 +43,23 @@ export const percent = ({ progress }: BoardTask) => Math.round(100 * Math.min(1,
 export const waits = ({ status, dependsOn }: BoardTask) => status === 'pending' && dependsOn.length > 0;
 
 export const waiting = ({ id, name, dependsOn }: BoardTask) => `Waiting: ${id}. ${name} (depends on ${dependsOn.join(', ')})`;
+
+/** Files that a line names. */
+const NAMED = 10;
+
+function files(verb: string, paths: string[] = [], more = 0): string | undefined {
+  const rest = paths.length - Math.min(paths.length, NAMED) + more;
+  // A name with a comma would look like two.
+  const named = paths.slice(0, NAMED).map((path) => (/[,;"]/.test(path) ? JSON.stringify(path) : path));
+  return paths.length ? `${verb} ${list(rest ? [...named, plural(rest, 'more file')] : named)}` : undefined;
+}
+
+/** What a worker did that is not merged. */
+export function notMerged({ files: written, more, deleted, moreDeleted, ignored }: LeftBehind): string {
+  const parts = [files('wrote', written, more), files('deleted', deleted, moreDeleted), ignored ? plural(ignored, 'ignored path') : undefined];
+  const text = parts.filter(Boolean).join('; ');
+  return text && `Not merged: ${text}`;
+}
 
 /** The board of a request, while it is under way. */
 export function current(items: Item[]): Board | undefined {

@@ -25,6 +25,7 @@ export type PlanStep = Schemas['PlanStep'];
 export type Series = Omit<Schemas['commands'], 'type'>;
 export type Status = Schemas['Status'];
 export type SubtaskStatus = Schemas['SubtaskStatus'];
+export type LeftBehind = Schemas['LeftBehind'];
 export type Todo = Schemas['Todo'];
 export type Usage = Schemas['Usage'];
 export type DoneFacts = Schemas['DoneFacts'];

@@ -113,8 +113,9 @@ fn reported_late(step: &mut Transition<'_>, of: &WorkerTask, report: &WorkerRepo
     let (WorkerReport::Progress { usage, .. } | WorkerReport::Ended { usage, .. }) = report else { return };
     let usage = of.total(*usage);
     if usage != of.state.usage {
-        let fact = SubtaskFact { error: of.state.error.clone(), ..of.fact(of.state.status) };
-        step.emit(Some(&of.request), SubtaskFact { usage, ..fact });
+        // What the task has made stays, because the fact replaces it.
+        let SubtaskState { status, error, writes, left_behind, .. } = of.state.clone();
+        step.emit(Some(&of.request), SubtaskFact { usage, error, writes, left_behind, ..of.fact(status) });
     }
 }
 

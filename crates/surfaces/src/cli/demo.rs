@@ -25,9 +25,9 @@ use super::output::print;
 use crate::output::StdStream;
 use crate::tui::{self, StartOptions};
 use stage::DemoFolder;
-use story::{Act, STORY, SUBTASKS, TASKS};
+use story::{Act, STORY, TASKS};
 
-pub(super) use story::REQUEST;
+pub(super) use story::{REQUEST, SUBTASKS};
 
 /// How long a person may look before the next thing is shown.
 const LOOK: Duration = Duration::from_millis(1_500);
@@ -201,7 +201,7 @@ impl Theatre {
     /// The same in a browser, until the server is told to end.
     async fn in_browser(&self) -> Result<CliOutcome, Problem> {
         print(&format!(
-            "{BEFORE}\nIn the browser, click on “{REQUEST}”, and send it.\nThen switch to Auto, set Sub-tasks to “Ask first” in the options, and send “{SUBTASKS}”.\nThe sample tasks are in Tasks, under Backlog. Press Ctrl-C to stop.\n\n"
+            "{BEFORE}\nIn the browser, click on “{REQUEST}”, and send it.\nThen click on “New session” and “{SUBTASKS}”: Trimtab asks how to run its sub-tasks.\nThe sample tasks are in Tasks, under Backlog. Press Ctrl-C to stop.\n\n"
         ))?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(broken)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(broken)?;

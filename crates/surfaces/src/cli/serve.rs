@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use trimtab_host::ServerLock;
 use trimtab_vocab::format;
-use trimtab_vocab::{Mode, Problem, ProblemKind};
+use trimtab_vocab::{Mode, Problem, ProblemKind, SubtaskStart};
 
 use super::output::{note, print, sanitize};
 use super::{CliOutcome, background, demo, place};
@@ -84,11 +84,11 @@ impl Serve {
             0 => {}
             left => note(&format!("Resuming interrupted work in {}.", format::plural(left, "session"))),
         }
-        // The recorded model knows one wish; whoever has it in front of them should not have to guess it.
+        // The recorded model knows two requests, and nobody should have to guess them.
         let is_recorded = profile.model.as_deref() == Some("replay/demo");
-        let idea = is_recorded.then(|| Idea { text: demo::REQUEST.to_owned(), mode: Mode::Plan });
+        let ideas = if is_recorded { demo_ideas() } else { Vec::new() };
         let serving = client.clone();
-        http::serve(Start { client: serving, profile, folder, idea, listener, names, certificate, announce }, ending)
+        http::serve(Start { client: serving, profile, folder, ideas, listener, names, certificate, announce }, ending)
             .await
             .map_err(|error| Problem::new(ProblemKind::Internal, format!("The server failed: {error}.")))?;
         client.requests().end_workers().await;
@@ -167,4 +167,12 @@ fn open(url: &str) {
     if started.is_err() {
         note(&format!("note: Cannot open a browser ({opener} is missing). Open the link yourself."));
     }
+}
+/// What the recorded model can do.
+fn demo_ideas() -> Vec<Idea> {
+    let (request, parts) = (demo::REQUEST.to_owned(), demo::SUBTASKS.to_owned());
+    vec![
+        Idea { text: request, mode: Mode::Plan, subtasks: None },
+        Idea { text: parts, mode: Mode::Auto, subtasks: Some(SubtaskStart::Ask) },
+    ]
 }

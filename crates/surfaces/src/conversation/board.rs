@@ -1,7 +1,7 @@
 //! The sub-tasks of a request as they stand.
 
 use trimtab_vocab::event::SubtaskFact;
-use trimtab_vocab::{ExecutionOrder, SessionId, SubTaskPlan, SubtaskStatus, Time, Usage};
+use trimtab_vocab::{ExecutionOrder, LeftBehind, SessionId, SubTaskPlan, SubtaskStatus, Time, Usage};
 
 /// The sub-tasks of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,6 +28,10 @@ pub(crate) struct BoardTask {
     pub(crate) worker: Option<SessionId>,
     pub(crate) error: Option<String>,
     pub(crate) summary: String,
+    /// Dollars that are set aside for its worker.
+    pub(crate) reserved_usd: Option<f64>,
+    /// What its worker did in its copy that is not merged.
+    pub(crate) left_behind: LeftBehind,
     pub(crate) began: Option<Time>,
     pub(crate) ended: Option<Time>,
 }
@@ -54,6 +58,8 @@ impl SubtaskBoard {
                     worker: None,
                     error: None,
                     summary: String::new(),
+                    reserved_usd: None,
+                    left_behind: LeftBehind::default(),
                     began: None,
                     ended: None,
                 })
@@ -68,6 +74,7 @@ impl SubtaskBoard {
         let is_other = task.status != fact.status || task.attempt != fact.attempt;
         if fact.attempt > task.attempt {
             (task.began, task.ended) = (Some(time), None);
+            task.reserved_usd = None;
         }
         if fact.status.is_over() || fact.status == SubtaskStatus::Failed {
             task.ended.get_or_insert(time);
@@ -80,6 +87,8 @@ impl SubtaskBoard {
         if let Some(summary) = &fact.summary {
             task.summary.clone_from(summary);
         }
+        task.reserved_usd = fact.reserved_usd.or(task.reserved_usd);
+        task.left_behind.clone_from(&fact.left_behind);
         is_other
     }
 

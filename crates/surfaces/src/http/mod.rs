@@ -75,7 +75,7 @@ pub(crate) struct ServerState {
     profile: LiveProfile,
     /// The default folder for new sessions.
     folder: String,
-    idea: Option<Idea>,
+    ideas: Vec<Idea>,
     names: ServerNames,
     confirmations: Confirmations,
     feeds: fanout::Feeds,
@@ -104,7 +104,7 @@ pub(crate) struct Start {
     /// The default folder for new sessions.
     pub(crate) folder: String,
     /// What could be said first.
-    pub(crate) idea: Option<Idea>,
+    pub(crate) ideas: Vec<Idea>,
     /// Where it listens.
     pub(crate) listener: TcpListener,
     /// Names that it may be called by, without the port.
@@ -117,7 +117,7 @@ pub(crate) struct Start {
 
 /// Serves until `ending` says so; then whatever is under way has a few seconds to end.
 pub(crate) async fn serve(start: Start, ending: impl Future<Output = ()>) -> std::io::Result<()> {
-    let Start { client, profile, folder, idea, listener, names, certificate, announce } = start;
+    let Start { client, profile, folder, ideas, listener, names, certificate, announce } = start;
     let (profile, confirmations) = (LiveProfile::new(profile), Confirmations::new(announce));
     let names = ServerNames::new(&names, listener.local_addr()?.port(), certificate.is_some());
     let (goes, going) = watch::channel(false);
@@ -128,7 +128,7 @@ pub(crate) async fn serve(start: Start, ending: impl Future<Output = ()>) -> std
         client,
         profile,
         folder,
-        idea,
+        ideas,
         names,
         confirmations,
         feeds,

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use trimtab_host::config::{self, ChangeEffect, Profile, SettingGuard, SettingKind};
-use trimtab_vocab::Mode;
+use trimtab_vocab::{Mode, SubtaskStart};
 
 use super::Shared;
 use super::access::Authenticated;
@@ -52,6 +52,9 @@ struct Settings {
     /// A first request to suggest, if the model is a recording.
     #[serde(skip_serializing_if = "Option::is_none")]
     idea: Option<Idea>,
+    /// All of these suggestions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ideas: Vec<Idea>,
     /// The page is used from another machine: settings can only be made stricter.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     remote: bool,
@@ -68,6 +71,9 @@ pub(crate) struct Idea {
     pub(crate) text: String,
     /// The mode of the request.
     pub(crate) mode: Mode,
+    /// How it is broken down into sub-tasks, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) subtasks: Option<SubtaskStart>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -196,7 +202,8 @@ async fn settings_in_force(State(server): State<Shared>, Extension(who): Extensi
     Json(Settings {
         folder: server.folder.clone(),
         file: profile.file.display().to_string(),
-        idea: server.idea.clone(),
+        idea: server.ideas.first().cloned(),
+        ideas: server.ideas.clone(),
         remote: !who.is_local,
         problem,
         settings,

@@ -96,7 +96,10 @@ pub(crate) fn task_details(task: &BoardTask) -> Vec<String> {
     lines.extend((!task.depends_on.is_empty()).then(|| format!("depends on {}", task.depends_on.join(", "))));
     let tokens = task.usage.input_tokens + task.usage.output_tokens;
     lines.extend((tokens > 0).then(|| format::plural(tokens, "token")));
+    let reserved = task.reserved_usd.filter(|_| task.status.is_at_work());
+    lines.extend(reserved.map(|reserved| format!("reserved: {}", format::dollars(reserved))));
     lines.extend(task.error.clone());
+    lines.extend((!task.left_behind.is_empty()).then(|| format!("not merged: {}", task.left_behind)));
     lines.extend(task.summary.lines().map(str::to_owned));
     lines
 }

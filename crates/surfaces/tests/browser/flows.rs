@@ -116,11 +116,16 @@ fn the_first_page_teaches_and_sends_nothing_by_itself() {
 }
 
 #[test]
-fn the_demonstration_offers_the_wish_that_its_recording_knows() {
+fn the_demo_offers_the_requests_that_its_recording_knows_and_one_runs_as_sub_tasks() {
     let mut program = trusting();
     program.set("TRIMTAB_MODEL", "replay/demo");
     let served = Served::start(&program, "test", &[]);
-    walks(node("start.mjs", &[&served.login, "demo"]));
+    let sample = program.project().join("greet");
+    let sample = sample.to_str().expect("text");
+    assert_eq!(program.run(&["demo", "--sample", sample]).code, Some(0));
+    walks(node("start.mjs", &[&served.login, "demo", sample]));
+    let license = std::fs::read_to_string(program.project().join("greet/LICENSE")).expect("is there");
+    assert!(license.contains("MIT"), "{license}");
 }
 
 #[test]

@@ -138,6 +138,10 @@ impl Cloner {
                     self.stats.cloned_bytes += bytes;
                     return self.count(bytes);
                 }
+                // That a file has just been deleted says nothing about the file system.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(CopyError::Io(from.to_owned(), error));
+                }
                 Err(_) => self.can_clone = false,
             }
         }
@@ -195,8 +199,7 @@ pub fn copy_folder(original: &Path, copy: &Path, dependencies: BuildFolders) -> 
             walk.leave(&dependency);
             continue;
         }
-        copy_entry(&entry, &to, &mut cloner)?;
-        if !entry.kind().is_dir() {
+        if copy_entry(&entry, &to, &mut cloner)? && !entry.kind().is_dir() {
             list(&mut names, COPIED, path).map_err(io_error(copy))?;
         }
         if cloner.stats.files > MOST_FILES {
@@ -222,13 +225,25 @@ pub fn copy_folder(original: &Path, copy: &Path, dependencies: BuildFolders) -> 
     Ok(MadeCopy { stats: CopyStats { millis, ..cloner.stats }, reads, names })
 }
 
-fn copy_entry(entry: &WalkEntry, to: &Path, cloner: &mut Cloner) -> Result<(), CopyError> {
+/// Copies what was found; whether it is still there. The user and other programs work in the folder meanwhile, and
+/// editors and builds make files that live for a moment.
+fn copy_entry(entry: &WalkEntry, to: &Path, cloner: &mut Cloner) -> Result<bool, CopyError> {
+    let copied = copy_found(entry, to, cloner);
+    let is_gone = || entry.path().symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    if copied.is_err() && is_gone() {
+        let _ = fs::remove_file(to);
+        return Ok(false);
+    }
+    copied.map(|()| true)
+}
+
+fn copy_found(entry: &WalkEntry, to: &Path, cloner: &mut Cloner) -> Result<(), CopyError> {
     if entry.kind().is_dir() {
         cloner.stats.files += 1;
         fs::create_dir(to).map_err(io_error(to))
     } else if entry.kind().is_symlink() {
-        cloner.stats.files += 1;
         let target = fs::read_link(entry.path()).map_err(io_error(entry.path()))?;
+        cloner.stats.files += 1;
         symlink(target, to).map_err(io_error(to))
     } else if entry.kind().is_file() {
         cloner.copy_file(entry.path(), to)
@@ -445,6 +460,35 @@ mod tests {
         remove(&copy);
         assert!(!copy.exists() && whole(&copy).is_none());
         assert!(original.join("node_modules/left/index.js").exists(), "what a link leads to stays");
+    }
+
+    #[test]
+    fn a_file_that_goes_while_the_folder_is_copied_is_left_out() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (original, copy) = (folder.path().join("a"), folder.path().join("w"));
+        for path in ["kept", "a/gone", "link"] {
+            put(&original, path, Some((b"1", 0o644))).expect("written");
+        }
+        fs::remove_file(original.join("link")).expect("removed");
+        symlink("kept", original.join("link")).expect("made");
+        fs::create_dir(&copy).expect("made");
+        let walk = FolderWalk::new(&original, &original, LONGEST);
+        let found: Vec<WalkEntry> = walk.filter(|entry| !entry.kind().is_dir()).collect();
+        fs::remove_dir_all(original.join("a")).expect("removed");
+        fs::remove_file(original.join("link")).expect("removed");
+        for can_clone in [true, false] {
+            let mut cloner = Cloner { can_clone, stats: CopyStats::default() };
+            let mut copied = Vec::new();
+            for entry in &found {
+                let name = entry.file_name().to_owned();
+                if copy_entry(entry, &copy.join(&name), &mut cloner).expect("goes on") {
+                    copied.push(name);
+                }
+            }
+            assert_eq!(copied, [OsStr::new("kept")]);
+            assert_eq!((cloner.stats.files, cloner.stats.bytes), (1, 1));
+            assert_eq!(fs::read_dir(&copy).expect("there").count(), 1, "nothing half-made is left");
+        }
     }
 
     #[test]

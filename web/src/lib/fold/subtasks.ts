@@ -37,13 +37,15 @@ function planned(draft: Draft, event: Planned) {
 function moved(task: BoardTask, event: Moved): BoardTask {
   const { status, progress, usage, time } = event;
   const attempt = event.attempt ?? 0;
-  let { began, ended } = task;
-  if (attempt > task.attempt) [began, ended] = [time, undefined];
+  let { began, ended, reservedUsd } = task;
+  if (attempt > task.attempt) [began, ended, reservedUsd] = [time, undefined, undefined];
   const next: BoardTask = { ...task, status, progress, attempt, costUsd: usage?.costUsd, usage: usage ?? task.usage, began, ended };
   if (isOver(next) || status === 'failed') next.ended ??= time;
   next.worker = event.worker ?? task.worker;
   next.error = event.error?.message;
   next.summary = event.summary ?? task.summary;
+  next.reservedUsd = event.reservedUsd ?? reservedUsd;
+  next.leftBehind = event.leftBehind;
   return next;
 }
 

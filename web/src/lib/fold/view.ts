@@ -2,7 +2,7 @@
 
 import type { MadeImage } from '../gallery';
 import type { Autonomy } from '../options';
-import type { Answer, Ask, ChangedFile, Choice, Conflict, DoneFacts, ExecutionOrder, ImageRef, PlanStep, Problem, Series, Status, SubtaskStatus, Todo, Usage } from '../wire';
+import type { Answer, Ask, ChangedFile, Choice, Conflict, DoneFacts, ExecutionOrder, ImageRef, LeftBehind, PlanStep, Problem, Series, Status, SubtaskStatus, Todo, Usage } from '../wire';
 
 export interface Checkpoint extends Ask {
   kind: string;
@@ -123,6 +123,10 @@ export interface BoardTask {
   worker?: string;
   error?: string;
   summary: string;
+  /** Dollars that are set aside for its worker. */
+  reservedUsd?: number;
+  /** What its worker did in its copy that is not merged. */
+  leftBehind?: LeftBehind;
   began?: string;
   ended?: string;
 }

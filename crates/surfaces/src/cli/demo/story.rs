@@ -19,7 +19,7 @@ pub(super) enum Act {
 /// What the recorded model can do in the sample project.
 pub(in crate::cli) const REQUEST: &str = "Make greet.sh work without a name";
 /// What several workers do.
-pub(super) const SUBTASKS: &str = "Add a usage text and a license, and document both";
+pub(in crate::cli) const SUBTASKS: &str = "Add a usage text and a license, and document both";
 /// What the tasks are asked for.
 const TASK_UPDATE: &str = "The release notes are done, and the failing test is urgent";
 const QUESTION: &str = "Do I lose anything if Trimtab crashes?";

@@ -381,6 +381,23 @@ fn a_worker_is_opened_from_the_board_and_the_board_is_there_again_after_it() {
 }
 
 #[test]
+fn the_board_shows_the_reserve_of_the_chosen_task_and_what_of_it_is_not_merged() {
+    let mut stage = begun(80, 20, &plan());
+    let moved = |status: &str, more: Value| {
+        let mut fact = json!({"type": "subtask", "subtask": "1", "status": status, "progress": 0.5, "model": "test/model",
+            "usage": {"inputTokens": 1, "cachedTokens": 0, "outputTokens": 1}, "attempt": 1, "worker": "s-w1"});
+        fact.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        fact
+    };
+    stage.fact(moved("running", json!({"reservedUsd": 0.5})));
+    stage.key("alt-w");
+    assert!(stage.view().contains("  reserved: $0.50\n"), "{}", stage.view());
+    stage.fact(moved("completed", json!({"leftBehind": {"files": ["new.txt"], "more": 0, "ignored": 2}})));
+    let shown = stage.view();
+    assert!(shown.contains("  not merged: wrote new.txt; 2 ignored paths\n") && !shown.contains("reserved"), "{shown}");
+}
+
+#[test]
 fn keys_on_the_board_act_on_the_chosen_task_where_that_is_possible() {
     let control = |id: &str, action| Cmd::Control(Control::Subtask { subtask: id.into(), action });
     let mut stage = begun(80, 20, &plan());
