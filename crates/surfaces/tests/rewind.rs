@@ -85,7 +85,7 @@ fn going_back_restores_files_and_conversation_and_can_be_undone() {
     let third = id(&rewind(&program, &second, &["--to", "1"]));
     assert_eq!(text(&program), "alpha\nmiddle\nend\n");
     let none = program.run(&["rewind", "--session", &third, "--messages"]).stdout;
-    assert_eq!(none, "Nothing was said in this session yet.\n");
+    assert_eq!(none, "This session has no messages yet.\n");
 
     let undone = rewind(&program, &third, &["--undo"]);
     assert_eq!((id(&undone), text(&program)), (second.clone(), "delta\nmiddle\nend\n".to_owned()), "{undone}");
