@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trimtab_vocab::checkpoint::{Ask, Choice};
-use trimtab_vocab::event::{AbsentFile, CheckpointKind, Conflict, LoadedFile, Status};
+use trimtab_vocab::event::{AbsentFile, CheckpointKind, Conflict, LoadedFile, Status, UnreadResource};
 use trimtab_vocab::{
     BackgroundReason, CallId, ChangePart, ChangeSetId, CheckpointId, Control, CopyStats, DryRun, Fault, FileEffects,
     FileLoss, FileMark, FileState, FileWrite, HostAttempt, InstructionFile, LeftBehind, ListedServer, ListedSkill,
@@ -133,6 +133,9 @@ pub enum Input {
         /// The MCP servers, with their tools as far as they are known; absent: they were not asked for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         servers: Option<Vec<ListedServer>>,
+        /// Resources of MCP servers that could not be read, each with the reason.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unread: Vec<UnreadResource>,
     },
     /// Instruction files beside what a tool of a request touches. It comes before the tool's result.
     NestedFound { request: RequestId, files: Vec<InstructionFile> },

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use trimtab_vocab::{
     Annotated, AutoMode, BackgroundId, BackgroundReason, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan,
-    FileSet, FileState, FileWrite, ListedHook, ListedSkill, OnConflict, Overtime, Prices, Prompt, ReadOp, ReadyWhen,
+    FileSet, FileState, FileWrite, ListedHook, ListedSkill, NamedResource, OnConflict, Overtime, Prices, Prompt, ReadOp, ReadyWhen,
     RefKey, Request, RequestId, ServerCallPlan, SessionId, SnapshotLimits, TimerId, Where,
 };
 
@@ -100,6 +100,8 @@ pub enum Effect {
         marked: Vec<String>,
         /// Pages that its words name and that may be fetched.
         urls: Vec<String>,
+        /// Resources of MCP servers that its words name. Their servers are waited for.
+        resources: Vec<NamedResource>,
         /// Files with the folder's own instructions, in this order. They need not be there.
         instructions: Vec<String>,
         /// What is shown of the folder to a model that cannot look for itself.

@@ -36,8 +36,8 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
             turn::title::titled(&mut step, &request, &title, model, usage)
         }
         Input::Renamed { title } => turn::title::renamed(&mut step, title),
-        Input::Loaded { request, files, missing, absent, instructions, instruction_files, servers } => {
-            let loaded = turn::LoadedContext { files, missing, instructions, instruction_files, servers };
+        Input::Loaded { request, files, missing, absent, instructions, instruction_files, servers, unread } => {
+            let loaded = turn::LoadedContext { files, missing, instructions, instruction_files, servers, unread };
             turn::loaded(&mut step, &request, loaded, &absent);
         }
         Input::NestedFound { request, files } => turn::instructions::nested(&mut step, &request, files),

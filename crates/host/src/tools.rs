@@ -11,8 +11,8 @@ use trimtab_engine::terminal::readable;
 use trimtab_engine::{Input, Prepared, ProposedChange, Ran, RewindPath, SkillQuery};
 use trimtab_vocab::event::{AbsentFile, LoadedFile, ToolStatus};
 use trimtab_vocab::{
-    BackgroundId, CallId, ChangePart, Fault, FilePlan, FileWrite, ListedServer, ListedSkill, MadePicture, OnConflict,
-    ReadOp, ReadResult, RefKey, RequestId, Retry, ServerCallPlan, SessionId, SnapshotLimits, sensitive_paths,
+    BackgroundId, CallId, ChangePart, Fault, FilePlan, FileWrite, ListedServer, ListedSkill, MadePicture,
+    NamedResource, OnConflict, ReadOp, ReadResult, RefKey, RequestId, Retry, ServerCallPlan, SessionId, SnapshotLimits, sensitive_paths,
 };
 use trimtab_world::models::DrawOrder;
 use trimtab_world::store::{NewInput, StoreError};
@@ -388,6 +388,8 @@ pub(crate) struct Named {
     /// Files that the user would miss.
     pub(crate) marked: Vec<String>,
     pub(crate) urls: Vec<String>,
+    /// Resources of MCP servers.
+    pub(crate) resources: Vec<NamedResource>,
     /// Files with instructions.
     pub(crate) instructions: Vec<String>,
     /// What is shown of the folder to a model that cannot look.
@@ -486,11 +488,13 @@ pub(crate) async fn load(
     named: Named,
 ) -> Result<(), ActorError> {
     let workspace = deps.world.workspace(reporter.lease.session());
-    let Named { files, marked, urls, instructions: named, overview: wanted, servers, skills: skill_query } = named;
+    let Named { files, marked, urls, resources, instructions: named, overview: wanted, servers, skills: skill_query } =
+        named;
     if let Some(query) = skill_query {
         list_skills(&deps, &reporter, &request, &folder, query).await;
     }
-    let servers = if servers { mcp::placed(&deps, reporter.lease.session(), &folder).await? } else { None };
+    let is_placed = servers || !resources.is_empty();
+    let placed = if is_placed { mcp::placed(&deps, reporter.lease.session(), &folder).await? } else { None };
     let (mut loaded, mut missing, mut left) = (Vec::new(), Vec::new(), LOADED);
     let ops = files
         .into_iter()
@@ -517,6 +521,8 @@ pub(crate) async fn load(
             _ => missing.push(name),
         }
     }
+    let unread = mcp::load_resources(placed.as_ref(), resources, &mut loaded, &mut left).await;
+    let servers = placed.filter(|_| servers);
     if let Some(wanted) = wanted {
         overview(&*workspace, &folder, wanted, &mut loaded).await;
     }
@@ -542,7 +548,7 @@ pub(crate) async fn load(
     let listing = servers.as_ref().map(mcp::FolderServers::listing);
     let (files, listed) = (loaded, listing.clone());
     let loaded =
-        Input::Loaded { request, files, missing, absent, instructions: None, instruction_files, servers: listed };
+        Input::Loaded { request, files, missing, absent, instructions: None, instruction_files, servers: listed, unread };
     let _ = reporter.mailbox.send(loaded).await;
     // The request does not wait for this, and this ends with the request.
     if let Some(servers) = servers {

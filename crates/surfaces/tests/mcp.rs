@@ -11,6 +11,8 @@ mod calls;
 mod editor;
 #[path = "mcp/lives.rs"]
 mod lives;
+#[path = "mcp/offers.rs"]
+mod offers;
 #[path = "mcp/peers.rs"]
 mod peers;
 #[path = "mcp/scene.rs"]
@@ -32,8 +34,9 @@ fn main() -> ExitCode {
         return serve(&PathBuf::from(folder), behaviors);
     }
     let wanted: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
-    let checks =
-        approval::CHECKS.iter().chain(calls::CHECKS).chain(editor::CHECKS).chain(lives::CHECKS).chain(peers::CHECKS);
+    let groups =
+        [approval::CHECKS, calls::CHECKS, editor::CHECKS, lives::CHECKS, offers::CHECKS, peers::CHECKS];
+    let checks = groups.into_iter().flatten();
     let chosen: Vec<&Check> = checks
         .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str())))
         .collect();

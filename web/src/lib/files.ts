@@ -18,6 +18,17 @@ export function filesOf(folder: string): Promise<Given<'FileNames'>> {
   return names;
 }
 
+/** What can be named with an `@`: files, and resources of MCP servers with what they are. */
+export async function mentionsOf(folder: string): Promise<{ files: string[]; notes: Map<string, string> }> {
+  const query = folder ? `?${new URLSearchParams({ folder })}` : '';
+  const [{ files }, { resources }] = await Promise.all([
+    filesOf(folder),
+    get<Given<'ResourceNames'>>(`/resources${query}`).catch(() => ({ resources: [] })),
+  ]);
+  const notes = new Map(resources.map((one) => [one.mention, one.description ?? one.name]));
+  return { files: [...files, ...notes.keys()], notes };
+}
+
 /** A file as the server has it. */
 export async function fileAt(folder: string, path: string): Promise<Blob> {
   const response = await fetch(`/api/files/content?${new URLSearchParams({ ...(folder ? { folder } : {}), path })}`, { credentials: 'same-origin' });

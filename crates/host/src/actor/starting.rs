@@ -47,8 +47,10 @@ impl Actor {
                 // Not among the waits of the request: a name may come after its end.
                 self.tasks.spawn(effects::title(deps, reporter, request, prompt));
             }
-            Effect::Load { request, files, marked, urls, instructions, overview, servers, skills } => {
-                self.start_load(request, tools::Named { files, marked, urls, instructions, overview, servers, skills });
+            Effect::Load { request, files, marked, urls, resources, instructions, overview, servers, skills } => {
+                let named =
+                    tools::Named { files, marked, urls, resources, instructions, overview, servers, skills };
+                self.start_load(request, named);
             }
             Effect::Read { request, call, op } => self.start_tool(request, call, tools::ToolWork::Read(op)),
             Effect::ReadSkill { request, call, skill, file } => {

@@ -62,6 +62,7 @@ sentences! {
         NoSuchFile(path: String) => "@{path}: no such file. Sent as plain text.",
         NoSuchFileButLike(path: String, like: String) =>
             "@{path}: no such file. Sent as plain text. Did you mean @{like}?",
+        UnreadResource(path: String, reason: String) => "@{path} was not loaded: {reason}",
         UnreadableFile(path: String) => "@{path} cannot be read. Sent as plain text.",
         SecretInstructions(path: String) =>
             "context.files names {path}, which may hold secrets. It is not sent automatically.",

@@ -51,6 +51,14 @@ impl ClientHandler for Handler {
         self.changed.send_modify(|times| *times += 1);
     }
 
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.send_modify(|times| *times += 1);
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.send_modify(|times| *times += 1);
+    }
+
     fn get_info(&self) -> ClientConfig {
         let ours = Implementation::new("trimtab", env!("CARGO_PKG_VERSION"));
         let mut info = ClientConfig::new(ClientCapabilities::default(), ours);
@@ -170,7 +178,7 @@ impl Connection {
         self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 
-    /// Counts how often the server said that its list of tools has changed.
+    /// Counts how often the server said that one of its lists has changed.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.clone()
     }
@@ -187,7 +195,11 @@ impl Connection {
         plain(&format!("{}protocol {}", named.unwrap_or_default(), info.protocol_version.as_str()), LONGEST_ERROR)
     }
 
-    fn failed(&self, error: ServiceError) -> McpError {
+    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+        self.service.peer()
+    }
+
+    pub(super) fn failed(&self, error: ServiceError) -> McpError {
         match error {
             ServiceError::McpError(error) => refusal(&error),
             ServiceError::Timeout { timeout } => {

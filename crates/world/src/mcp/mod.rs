@@ -1,4 +1,4 @@
-//! MCP servers: connecting, listing tools, and calling them. The protocol's types stay in this folder.
+//! MCP servers: connecting, listing what they offer, and calling tools. The protocol's types stay in this folder.
 //!
 //! Everything that a server sends is bounded and taken as data: a message, a list, a description, and what it writes to
 //! its standard error.
@@ -6,6 +6,7 @@
 mod connection;
 mod http;
 mod lines;
+mod offers;
 mod results;
 mod stderr;
 
@@ -17,6 +18,7 @@ use trimtab_vocab::ServerTool;
 use trimtab_vocab::visible::is_hidden;
 
 pub use connection::Connection;
+pub use offers::OfferList;
 
 use crate::sandbox::server::ServerProcess;
 

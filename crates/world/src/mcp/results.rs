@@ -12,9 +12,9 @@ use super::{
 };
 
 /// Bytes of text of one answer that are kept.
-const LONGEST_TEXT: usize = 4 * 1024 * 1024;
+pub(super) const LONGEST_TEXT: usize = 4 * 1024 * 1024;
 /// Images and sounds of one answer, and bytes of one.
-const MOST_MEDIA: usize = 10;
+pub(super) const MOST_MEDIA: usize = 10;
 const LARGEST_MEDIA: usize = 5 * 1024 * 1024;
 
 /// The tools of a server as they come, up to the bounds of a list.
