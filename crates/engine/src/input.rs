@@ -10,7 +10,7 @@ use trimtab_vocab::{
     BackgroundReason, CallId, ChangePart, ChangeSetId, CheckpointId, Control, CopyStats, DryRun, Fault, FileEffects,
     FileLoss, FileMark, FileState, FileWrite, HostAttempt, InstructionFile, LeftBehind, ListedServer, ListedSkill,
     Lists, MadePicture, MergeConflict, MergeObstacle, Message, OpenPort, Problem, ReadResult, RefKey, Reply, Request,
-    RequestId, Rule, SessionId, SkillText, SnapshotLimits, TasksView, Time, TimerId, Usage,
+    RequestId, Rule, ServerQuestion, SessionId, SkillText, SnapshotLimits, TasksView, Time, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -255,6 +255,8 @@ pub enum Input {
     },
     /// A command's time is up, and it still runs.
     Overdue { call: CallId },
+    /// An MCP server asks the user something during a call, which waits for the answer.
+    ServerAsked { call: CallId, question: Box<ServerQuestion> },
     /// The user added a rule, in any session.
     RuleAdded { rule: Rule },
     /// The settings say something about commands that they may not have said when a request was made.

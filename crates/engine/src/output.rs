@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use trimtab_vocab::{
     Annotated, AutoMode, BackgroundId, BackgroundReason, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan,
-    FileSet, FileState, FileWrite, ListedHook, ListedSkill, NamedResource, OnConflict, Overtime, Prices, Prompt, ReadOp, ReadyWhen,
-    RefKey, Request, RequestId, ServerCallPlan, SessionId, SnapshotLimits, TimerId, Where,
+    FileSet, FileState, FileWrite, ListedHook, ListedSkill, NamedResource, OnConflict, Overtime, Prices, Prompt,
+    ReadOp, ReadyWhen, RefKey, Request, RequestId, ServerCallPlan, ServerReply, SessionId, SnapshotLimits, TimerId,
+    Where,
 };
 
 use crate::Input;
@@ -252,6 +253,8 @@ pub enum Effect {
         /// As when it was run.
         watch: SnapshotLimits,
     },
+    /// Send a server the user's answer to its question.
+    AnswerServer { call: CallId, reply: ServerReply },
     /// Decide about a command that is overdue.
     Overtime { call: CallId, overtime: Overtime },
     /// End a call now; a model's answer is `CallAborted`, a command's `Ran`, unless it was quicker;
@@ -323,6 +326,7 @@ impl Effect {
             | Self::EndBackground { .. }
             | Self::ReadOutput { .. }
             | Self::Overtime { .. }
+            | Self::AnswerServer { .. }
             | Self::Abort { .. }
             | Self::ViewTasks { .. }
             | Self::JudgeTasks { .. }

@@ -64,6 +64,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::BackgroundNews { call, ready, ports } => turn::background::news(&mut step, &call, ready, &ports),
         Input::BackgroundChanged { call, effects } => turn::background::changed(&mut step, &call, &effects),
         Input::Overdue { call } => turn::overtime::overdue(&mut step, &call),
+        Input::ServerAsked { call, question } => turn::elicitation::asked(&mut step, &call, *question),
         Input::RuleAdded { rule } => turn::answers::rule_added(&mut step, rule),
         Input::Listed { lists } => turn::answers::listed(&mut step, &lists),
         Input::RuleRemoved { rule } => turn::answers::rule_removed(&mut step, rule),

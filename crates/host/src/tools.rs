@@ -6,14 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::sync::mpsc;
 use trimtab_engine::Overview;
 use trimtab_engine::terminal::readable;
 use trimtab_engine::{Input, Prepared, ProposedChange, Ran, RewindPath, SkillQuery};
 use trimtab_vocab::event::{AbsentFile, LoadedFile, ToolStatus};
 use trimtab_vocab::{
     BackgroundId, CallId, ChangePart, Fault, FilePlan, FileWrite, ListedServer, ListedSkill, MadePicture,
-    NamedResource, OnConflict, ReadOp, ReadResult, RefKey, RequestId, Retry, ServerCallPlan, SessionId, SnapshotLimits, sensitive_paths,
+    NamedResource, OnConflict, ReadOp, ReadResult, RefKey, RequestId, Retry, ServerCallPlan, ServerReply, SessionId,
+    SnapshotLimits, sensitive_paths,
 };
+use trimtab_world::mcp::CallAsker;
 use trimtab_world::models::DrawOrder;
 use trimtab_world::store::{NewInput, StoreError};
 
@@ -39,7 +42,7 @@ pub(crate) enum ToolWork {
     Read(ReadOp),
     ListServers,
     ReadSkill { skill: Box<ListedSkill>, file: Option<String> },
-    CallServer(ServerCallPlan),
+    CallServer { plan: ServerCallPlan, replies: mpsc::Receiver<ServerReply> },
     Draw { model: String, prompt: String, count: u32, after_ms: u64 },
     Recall { of: Option<SessionId>, key: RefKey, offset: usize, limit: usize },
     Prepare { change: ProposedChange, seen: BTreeMap<String, String> },
@@ -101,11 +104,15 @@ pub(crate) async fn carry_out(
             };
             let _ = reporter.mailbox.send(Input::ServersListed { servers, call: Some(call) }).await;
         }
-        ToolWork::CallServer(plan) => {
+        ToolWork::CallServer { plan, replies } => {
+            let (questions, asked) = mpsc::channel(1);
+            let asker = CallAsker { owner: session.to_string(), questions };
+            let place = mcp::CallPlace { session: &session, request: &request, folder: &folder };
             let seen = tokio::select! {
                 biased;
                 () = controller.aborted() => stopped_call("[Stopped by the user. The server may have done part of the work.]"),
-                seen = mcp::call(&deps, &session, &request, &folder, plan.call()) => seen?,
+                seen = mcp::call(&deps, place, plan.call(), asker) => seen?,
+                () = mcp::relay_questions(&reporter, &call, asked, replies) => stopped_call("[The session has ended.]"),
             };
             report(&deps, &reporter, &Input::ServerAnswered { call, seen }).await?;
         }
@@ -212,7 +219,7 @@ async fn aborted(deps: &ActorContext, reporter: &ActorHandle, call: CallId, work
             let ran = Ran { stopped: true, ..Ran::default() };
             report(deps, reporter, &Input::Ran { call, ran, effects: None }).await
         }
-        ToolWork::CallServer(_) => {
+        ToolWork::CallServer { .. } => {
             let seen = stopped_call("[Stopped by the user before the server was called.]");
             report(deps, reporter, &Input::ServerAnswered { call, seen }).await
         }
@@ -547,8 +554,16 @@ pub(crate) async fn load(
     }
     let listing = servers.as_ref().map(mcp::FolderServers::listing);
     let (files, listed) = (loaded, listing.clone());
-    let loaded =
-        Input::Loaded { request, files, missing, absent, instructions: None, instruction_files, servers: listed, unread };
+    let loaded = Input::Loaded {
+        request,
+        files,
+        missing,
+        absent,
+        instructions: None,
+        instruction_files,
+        servers: listed,
+        unread,
+    };
     let _ = reporter.mailbox.send(loaded).await;
     // The request does not wait for this, and this ends with the request.
     if let Some(servers) = servers {

@@ -40,6 +40,8 @@ pub fn serve(folder: &Path, behaviors: &[String]) -> ExitCode {
     }
     let mut extra = false;
     let mut lists = 0;
+    // The call that waits for the user's answer.
+    let mut asking = Value::Null;
     for line in io::stdin().lock().lines() {
         let Ok(message) = line.map_err(drop).and_then(|line| serde_json::from_str::<Value>(&line).map_err(drop)) else {
             continue;
@@ -48,6 +50,12 @@ pub fn serve(folder: &Path, behaviors: &[String]) -> ExitCode {
             continue;
         }
         let id = message["id"].clone();
+        if id == QUESTION && message.get("method").is_none() {
+            append(folder, "replies", &message["result"].to_string());
+            let reply = json!({"content": [{"type": "text", "text": format!("The user said {}", message["result"])}]});
+            answer(&std::mem::take(&mut asking), reply);
+            continue;
+        }
         match message["method"].as_str().unwrap_or_default() {
             "initialize" => answer(
                 &id,
@@ -72,6 +80,13 @@ pub fn serve(folder: &Path, behaviors: &[String]) -> ExitCode {
                 let name = message["params"]["name"].as_str().unwrap_or_default().to_owned();
                 append(folder, "calls", &format!("{name} {}", message["params"]["arguments"]));
                 extra |= name == "change";
+                if let Some(question) = question(&name) {
+                    asking = id;
+                    send(
+                        &json!({"jsonrpc": "2.0", "id": QUESTION, "method": "elicitation/create", "params": question}),
+                    );
+                    continue;
+                }
                 if let Some(code) = call(folder, &id, &name, &message["params"]["arguments"]) {
                     return code;
                 }
@@ -104,6 +119,8 @@ fn tools(many: bool, extra: bool) -> Vec<Value> {
         tool("lie", "Answers with something that is not a result."),
         tool("long", "Answers with a long text."),
         tool("change", "Adds a tool in the middle of the call."),
+        tool("ask", "Asks the user with a form."),
+        tool("ask_url", "Asks the user to open an address."),
         tool("slow", "Waits for the file `go` before it answers."),
     ];
     let hinted = |name: &str, hints: Value| json!({"name": name, "inputSchema": text, "annotations": hints});
@@ -118,10 +135,28 @@ fn tools(many: bool, extra: bool) -> Vec<Value> {
     all
 }
 
+/// The ID of the server's own request.
+const QUESTION: &str = "question";
+
+/// What a tool asks the user, if it asks something.
+fn question(tool: &str) -> Option<Value> {
+    match tool {
+        "ask" => Some(json!({"mode": "form", "message": "Where should it go?\u{1b}[2J", "requestedSchema": {
+        "type": "object", "required": ["place"], "properties": {
+            "place": {"type": "string", "title": "Place", "minLength": 3},
+            "size": {"type": "string", "enum": ["s", "l"], "enumNames": ["Small", "Large"]},
+        }}})),
+        "ask_url" => Some(json!({"mode": "url", "message": "Sign in first.", "elicitationId": "e1",
+            "url": "https://example.org/sign-in?state=a%20b"})),
+        _ => None,
+    }
+}
+
 /// Lists and sends resources and prompts.
 fn offer(folder: &Path, message: &Value, many: bool) {
     let (id, params) = (&message["id"], &message["params"]);
-    let refuse = |reason: &str| send(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32002, "message": reason}}));
+    let refuse =
+        |reason: &str| send(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32002, "message": reason}}));
     match message["method"].as_str().unwrap_or_default() {
         "resources/list" => {
             let mut all = vec![
@@ -158,7 +193,11 @@ fn offer(folder: &Path, message: &Value, many: bool) {
             answer(id, json!({"prompts": all}));
         }
         _ => {
-            append(folder, "prompts", &format!("{} {}", params["name"].as_str().unwrap_or_default(), params["arguments"]));
+            append(
+                folder,
+                "prompts",
+                &format!("{} {}", params["name"].as_str().unwrap_or_default(), params["arguments"]),
+            );
             if params["name"] != "summarize" {
                 return refuse("no such prompt");
             }

@@ -78,8 +78,8 @@ pub use id::{
     RequestId, SessionId, TimerId,
 };
 pub use mcp::{
-    ListedServer, NamedResource, PromptParameter, ServerCall, ServerCallPlan, ServerPrompt, ServerResource, ServerTool,
-    server_mark, server_tool_name, server_tool_title,
+    ListedServer, NamedResource, PromptParameter, ServerCall, ServerCallPlan, ServerPrompt, ServerQuestion,
+    ServerReply, ServerResource, ServerTool, server_mark, server_tool_name, server_tool_title,
 };
 pub use memory::{Ingest, MemoryEntry, MemoryFact, MemorySettings, Remembered};
 pub use message::{INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult};

@@ -127,6 +127,27 @@ impl NamedResource {
     }
 }
 
+/// What a server asks the user during a call: a form to fill in, or an address to open.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerQuestion {
+    pub message: String,
+    /// The JSON schema of the form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// What a server gets as the answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ServerReply {
+    /// With the fields of the form.
+    Accept(Option<Map<String, Value>>),
+    Decline,
+    Cancel,
+}
+
 /// A call of a server's tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerCall {

@@ -11,6 +11,7 @@ mod circles;
 mod claims;
 pub(crate) mod context;
 pub(crate) mod control;
+pub(crate) mod elicitation;
 pub mod ending;
 mod fallback;
 mod fit;
@@ -45,7 +46,8 @@ use trimtab_vocab::format::Plural;
 use trimtab_vocab::wording::{Notice, ProblemText, StageLabel};
 use trimtab_vocab::{
     AskPurpose, CallId, ContextStrategy, Fault, InstructionFile, LearnedFacts, ListedServer, Message, ModelFacts,
-    NamedResource, Part, Problem, ProblemKind, Purpose, RefKey, Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
+    NamedResource, Part, Problem, ProblemKind, Purpose, RefKey, Reply, RequestId, Retry, StopReason, TimerId, Usage,
+    sensitive_paths,
 };
 
 use crate::calls::{budget, fast, model, purpose, retry, send, send_with};

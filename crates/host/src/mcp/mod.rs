@@ -6,23 +6,23 @@ mod servers;
 
 pub use entries::{EditorServer, ServerEntry, ServerFile, ServerSource, ServerStanding};
 pub(crate) use entries::{SERVER_NAMES, UserServer, files_named_in, is_server_name};
-pub(crate) use servers::{KnownOffers, McpServers};
 pub use servers::PlacedServer;
+pub(crate) use servers::{KnownOffers, McpServers};
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, mpsc};
 use tokio::time::timeout;
 use trimtab_engine::Input;
 use trimtab_vocab::event::{Fact, LoadedFile, ModelFact, ToolStatus, UnreadResource};
 use trimtab_vocab::{
-    ListedServer, NamedResource, Problem, ProblemKind, ReadResult, RefKey, RequestId, RuleVerdict, ServerCall,
-    ServerPrompt, ServerResource, ServerTool, SessionId, server_mark,
+    CallId, ListedServer, NamedResource, Problem, ProblemKind, ReadResult, RefKey, RequestId, RuleVerdict, ServerCall,
+    ServerPrompt, ServerReply, ServerResource, ServerTool, SessionId, server_mark,
 };
-use trimtab_world::mcp::{McpError, ToolAnswer};
+use trimtab_world::mcp::{AskedInput, CallAsker, McpError, ToolAnswer};
 use trimtab_world::store::StoreError;
 
 use crate::actor::read_rules;
@@ -125,10 +125,10 @@ impl FolderServers {
     }
 
     /// Calls a tool. What comes back is marked as data.
-    async fn call(&self, call: &ServerCall) -> Result<ToolAnswer, McpError> {
+    async fn call(&self, call: &ServerCall, asker: CallAsker) -> Result<ToolAnswer, McpError> {
         let ServerCall { server, tool, input, .. } = call;
         let gone = || McpError::NotConnected(format!("There is no longer an MCP server named {server}."));
-        self.servers.call(self.find(server).ok_or_else(gone)?, tool, input.clone()).await
+        self.servers.call(self.find(server).ok_or_else(gone)?, tool, input.clone(), Some(asker)).await
     }
 
     /// Reads a resource that the user names.
@@ -173,16 +173,44 @@ pub(crate) async fn load_resources(
     unread
 }
 
+/// Sends what a server asks during a call to the session, one question at a time, and its answers to the server.
+pub(crate) async fn relay_questions(
+    reporter: &ActorHandle,
+    call: &CallId,
+    mut asked: mpsc::Receiver<AskedInput>,
+    mut replies: mpsc::Receiver<ServerReply>,
+) {
+    while let Some(AskedInput { question, reply }) = asked.recv().await {
+        let input = Input::ServerAsked { call: call.clone(), question: Box::new(question) };
+        if reporter.mailbox.send(input).await.is_err() {
+            return;
+        }
+        let Some(answer) = replies.recv().await else { return };
+        // The server may have gone meanwhile.
+        let _ = reply.send(answer);
+    }
+    // Nothing more can be asked. The call goes on.
+    std::future::pending().await
+}
+
+/// Whose call it is, and where.
+#[derive(Clone, Copy)]
+pub(crate) struct CallPlace<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) request: &'a RequestId,
+    pub(crate) folder: &'a str,
+}
+
 /// Carries out an approved call.
 pub(crate) async fn call(
     deps: &ActorContext,
-    session: &SessionId,
-    request: &RequestId,
-    folder: &str,
+    place: CallPlace<'_>,
     call: &ServerCall,
+    asker: CallAsker,
 ) -> Result<ReadResult, StoreError> {
+    let CallPlace { session, request, folder } = place;
     let done = match placed(deps, session, folder).await? {
-        Some(servers) => servers.call(call).await,
+        Some(servers) => servers.call(call, asker).await,
         None => Err(McpError::NotConnected("There are no MCP servers here.".to_owned())),
     };
     let seen = |status, text, images| ReadResult { status, text, images, files: Vec::new() };
@@ -332,7 +360,7 @@ impl Servers<'_> {
         tool: &str,
         input: Map<String, Value>,
     ) -> Result<ToolAnswer, Problem> {
-        self.all()?.call(server, tool, input).await.map_err(|error| unusable(server, &error))
+        self.all()?.call(server, tool, input, None).await.map_err(|error| unusable(server, &error))
     }
 }
 

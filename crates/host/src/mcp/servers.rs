@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::Instant;
 use trimtab_vocab::{ListedServer, Rule, ServerPrompt, ServerResource, ServerTool, SessionId};
-use trimtab_world::mcp::{Connection, McpAddress, McpError, OfferList, ToolAnswer};
+use trimtab_world::mcp::{CallAsker, Connection, McpAddress, McpError, OfferList, ToolAnswer};
 use trimtab_world::sandbox::server::ServerProcess;
 use trimtab_world::store::LocalFiles;
 
@@ -440,8 +440,9 @@ impl McpServers {
         server: &PlacedServer,
         tool: &str,
         input: Map<String, Value>,
+        asker: Option<CallAsker>,
     ) -> Result<ToolAnswer, McpError> {
-        self.connect(server).await?.call(tool, input).await
+        self.connect(server).await?.call(tool, input, asker).await
     }
 
     fn address(&self, server: &PlacedServer) -> McpAddress {

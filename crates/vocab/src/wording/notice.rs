@@ -62,6 +62,10 @@ sentences! {
         NoSuchFile(path: String) => "@{path}: no such file. Sent as plain text.",
         NoSuchFileButLike(path: String, like: String) =>
             "@{path}: no such file. Sent as plain text. Did you mean @{like}?",
+        ServerQuestionCancelled(server: String, message: String) =>
+            "The MCP server {server} asked for input, and nobody could answer: {message}",
+        ServerQuestionUnreadable(server: String) =>
+            "The MCP server {server} asked for input in a form that Trimtab cannot show. The question was cancelled.",
         UnreadResource(path: String, reason: String) => "@{path} was not loaded: {reason}",
         UnreadableFile(path: String) => "@{path} cannot be read. Sent as plain text.",
         SecretInstructions(path: String) =>
@@ -140,6 +144,7 @@ sentences! {
     pub enum Objection {
         // Put together elsewhere.
         Words(words: String) => "{words}",
+        ServerForm(problem: String) => "The form does not take this answer: {problem}",
         Busy => "A request is running or waiting for an answer. Cancel it first, then try again.",
         HistoryMoves => "An undo or redo is in progress. Try again when it is done.",
         NothingSaid => "This session is empty. There is nothing to hand off.",

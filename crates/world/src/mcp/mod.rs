@@ -3,6 +3,7 @@
 //! Everything that a server sends is bounded and taken as data: a message, a list, a description, and what it writes to
 //! its standard error.
 
+mod asking;
 mod connection;
 mod http;
 mod lines;
@@ -17,6 +18,7 @@ use secrecy::SecretString;
 use trimtab_vocab::ServerTool;
 use trimtab_vocab::visible::is_hidden;
 
+pub use asking::{AskedInput, CallAsker};
 pub use connection::Connection;
 pub use offers::OfferList;
 

@@ -98,7 +98,7 @@ fn usual_schema(schema: Map<String, Value>) -> Option<Value> {
 }
 
 /// The same JSON with every text and every name without hidden characters.
-fn plain_json(value: Value) -> Value {
+pub(super) fn plain_json(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(plain(&text, usize::MAX)),
         Value::Array(items) => Value::Array(items.into_iter().map(plain_json).collect()),
