@@ -25,11 +25,12 @@ use super::{CliOutcome, telemetry};
 use crate::output::StdStream;
 use crate::words::{self, details};
 use asked::{PromptState, answered, part};
+pub(super) use object::OutcomeObject;
 pub(super) use recap::Recap;
 pub(super) use screen::ASKED_ELSEWHERE;
 use screen::RunPrinter;
-pub(super) use since::is_parked;
-use since::{asked_of, has_more, held_up_by, is_open, is_reopened, rests_since};
+use since::{asked_of, has_more, held_up_by, is_open, rests_since};
+pub(super) use since::{is_parked, is_reopened};
 use workers::WorkerFollower;
 
 /// How a request is shown.

@@ -12,7 +12,7 @@ use trimtab_vocab::format;
 use trimtab_vocab::{Problem, ProblemKind, ServerResource};
 
 use super::output::{self, note, print, print_json};
-use super::{CliOutcome, keyboard, place};
+use super::{CliOutcome, keyboard, mcp_serve, place};
 use crate::words;
 
 const EXAMPLES: &str = "\
@@ -122,6 +122,8 @@ enum McpCommand {
     },
     /// Connect the servers and look for problems
     Doctor,
+    /// Offer Trimtab to other agents as an MCP server on standard input and output
+    Serve,
 }
 
 impl McpArgs {
@@ -144,6 +146,7 @@ impl McpArgs {
             McpCommand::Prompts { name, json } => setup.prompts(name.as_deref(), json).await,
             McpCommand::Call { name, tool, input, json } => setup.call(&name, &tool, &input, json).await,
             McpCommand::Doctor => setup.check().await,
+            McpCommand::Serve => mcp_serve::serve(setup.profile, setup.client.on("mcp"), setup.folder).await,
         }
     }
 }
