@@ -105,15 +105,8 @@ pub(crate) async fn carry_out(
             let _ = reporter.mailbox.send(Input::ServersListed { servers, call: Some(call) }).await;
         }
         ToolWork::CallServer { plan, replies } => {
-            let (questions, asked) = mpsc::channel(1);
-            let asker = CallAsker { owner: session.to_string(), questions };
             let place = mcp::CallPlace { session: &session, request: &request, folder: &folder };
-            let seen = tokio::select! {
-                biased;
-                () = controller.aborted() => stopped_call("[Stopped by the user. The server may have done part of the work.]"),
-                seen = mcp::call(&deps, place, plan.call(), asker) => seen?,
-                () = mcp::relay_questions(&reporter, &call, asked, replies) => stopped_call("[The session has ended.]"),
-            };
+            let seen = call_server(&deps, &reporter, place, &plan, replies, &controller).await?;
             report(&deps, &reporter, &Input::ServerAnswered { call, seen }).await?;
         }
         ToolWork::Draw { model, prompt, count, after_ms } => {
@@ -224,6 +217,26 @@ async fn aborted(deps: &ActorContext, reporter: &ActorHandle, call: CallId, work
             report(deps, reporter, &Input::ServerAnswered { call, seen }).await
         }
         _ => Ok(()),
+    }
+}
+
+/// Calls a tool of a server, and relays what the server asks meanwhile, until the user stops it.
+async fn call_server(
+    deps: &ActorContext,
+    reporter: &ActorHandle,
+    place: mcp::CallPlace<'_>,
+    plan: &ServerCallPlan,
+    replies: mpsc::Receiver<ServerReply>,
+    controller: &StreamController,
+) -> Result<ReadResult, StoreError> {
+    let (questions, asked) = mpsc::channel(1);
+    let asker = CallAsker { owner: place.session.to_string(), questions };
+    let call = plan.call();
+    tokio::select! {
+        biased;
+        () = controller.aborted() => Ok(stopped_call("[Stopped by the user. The server may have done part of the work.]")),
+        seen = mcp::call(deps, place, call, asker) => seen,
+        () = mcp::relay_questions(reporter, &call.call, asked, replies) => Ok(stopped_call("[The session has ended.]")),
     }
 }
 

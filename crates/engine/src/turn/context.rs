@@ -392,7 +392,7 @@ mod tests {
 
     #[test]
     fn files_that_are_named_leave_room_in_a_small_window() {
-        let file = |text: &str| LoadedFile { path: "a".into(), text: text.into(), hash: None };
+        let file = |text: &str| LoadedFile { path: "a".into(), text: text.into(), hash: Some("h".into()) };
         let facts = |window| ModelFacts { window, ..ModelFacts::default() };
         let files = vec![file(&"é\n".repeat(500)), file(&"line\n".repeat(1_000)), file("last")];
         let texts = |window| -> Vec<String> {

@@ -387,11 +387,18 @@ impl Follower<'_> {
                 describe(&open);
                 self.question = PromptState::ask(self.asking, &open, true);
             }
+            // Its request waits elsewhere, and so would a script.
+            Some(open) if self.asking == Attendance::Nobody && is_elicitation(&open) => return Ok(Some(WAITS)),
             Some(_) if is_parked(self.client, &self.sent).await? => return Ok(Some(WAITS)),
             _ => {}
         }
         Ok(None)
     }
+}
+
+/// Whether an MCP server asks it.
+fn is_elicitation(event: &Event) -> bool {
+    matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { ask: Ask::Elicitation(_), .. }))
 }
 
 /// Whether a question holds one sub-task up, and not the request.

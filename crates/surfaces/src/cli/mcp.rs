@@ -122,7 +122,7 @@ enum McpCommand {
     },
     /// Connect the servers and look for problems
     Doctor,
-    /// Offer Trimtab to other agents as an MCP server on standard input and output
+    /// Serve other agents as an MCP server on standard input and output
     Serve,
 }
 

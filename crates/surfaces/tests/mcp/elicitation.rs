@@ -126,7 +126,7 @@ fn an_unattended_run_cancels_the_question() {
     let ran = scene.program.run(&["run", "Do it"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(replies(&scene), [json!({"action": "cancel"})]);
-    assert!(ran.stderr.contains("asked for input, and nobody could answer: Where should it go?"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("The question was cancelled: Where should it go?"), "{}", ran.stderr);
 }
 
 fn a_kill_during_a_question_asks_about_the_call() {

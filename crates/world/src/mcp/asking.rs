@@ -36,10 +36,10 @@ pub struct AskedInput {
 
 /// The calls that a server is working on.
 pub(super) struct RunningCalls {
-    state: Mutex<CallState>,
+    state: Mutex<ServerWork>,
 }
 
-struct CallState {
+struct ServerWork {
     calls: Vec<(u64, Option<CallAsker>)>,
     last: u64,
     /// Questions that the user has not answered.
@@ -49,13 +49,13 @@ struct CallState {
 
 impl Default for RunningCalls {
     fn default() -> Self {
-        let state = CallState { calls: Vec::new(), last: 0, open: 0, progress: Instant::now() };
+        let state = ServerWork { calls: Vec::new(), last: 0, open: 0, progress: Instant::now() };
         Self { state: Mutex::new(state) }
     }
 }
 
 impl RunningCalls {
-    fn with<T>(&self, work: impl FnOnce(&mut CallState) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut ServerWork) -> T) -> T {
         work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -115,7 +115,7 @@ impl RunningCalls {
         let cancelled = || ElicitResult::new(ElicitationAction::Cancel);
         let Some(question) = question(request) else { return cancelled() };
         let (reply, answer) = oneshot::channel();
-        let _open = OpenQuestion::begin(self);
+        let _open = AwaitedReply::begin(self);
         if asker.questions.send(AskedInput { question, reply }).await.is_err() {
             return cancelled();
         }
@@ -131,16 +131,16 @@ impl RunningCalls {
 }
 
 /// Counts a question until it is answered, or until nobody waits for the answer.
-struct OpenQuestion<'a>(&'a RunningCalls);
+struct AwaitedReply<'a>(&'a RunningCalls);
 
-impl<'a> OpenQuestion<'a> {
+impl<'a> AwaitedReply<'a> {
     fn begin(calls: &'a RunningCalls) -> Self {
         calls.with(|state| state.open += 1);
         Self(calls)
     }
 }
 
-impl Drop for OpenQuestion<'_> {
+impl Drop for AwaitedReply<'_> {
     fn drop(&mut self) {
         self.0.with(|state| state.open -= 1);
     }

@@ -106,7 +106,7 @@ impl Connection {
     async fn connect(address: &McpAddress, errors: &LastLines) -> Result<Self, String> {
         let (changed, changes) = watch::channel(0);
         let calls = Arc::new(RunningCalls::default());
-        let handler = |version| Handler { changed, version, calls: Arc::clone(&calls) };
+        let handler = |version| Handler { changed: changed.clone(), version, calls: Arc::clone(&calls) };
         let failed = |error: ClientInitializeError| format!("The server failed to initialize: {}.", shown(&error));
         let service = match address {
             McpAddress::Process(process) => {
@@ -126,13 +126,23 @@ impl Connection {
                     .custom_headers(header_map(headers)?)
                     .max_sse_event_size(LARGEST_MESSAGE)
                     .reinit_on_expired_session(true);
-                let transport = StreamableHttpClientTransport::with_client(client, config);
-                let lifecycle = ClientLifecycleMode::Auto {
+                let transport = || StreamableHttpClientTransport::with_client(client.clone(), config.clone());
+                let newest = ClientLifecycleMode::Auto {
                     preferred_versions: vec![ProtocolVersion::V_2026_07_28],
                     legacy_version: Some(ProtocolVersion::V_2025_11_25),
                 };
-                let handler = handler(ProtocolVersion::V_2026_07_28);
-                serve_client_with_lifecycle(handler, transport, lifecycle).await.map_err(failed)?
+                let own = handler(ProtocolVersion::V_2026_07_28);
+                match serve_client_with_lifecycle(own, transport(), newest).await {
+                    // An older server that answers every method it does not know with an empty result, and not with
+                    // an error, as the fall-back expects.
+                    Err(ClientInitializeError::ExpectedInitResult(_)) => {
+                        let older = handler(ProtocolVersion::V_2025_11_25);
+                        serve_client_with_lifecycle(older, transport(), ClientLifecycleMode::Initialize)
+                            .await
+                            .map_err(failed)?
+                    }
+                    initialized => initialized.map_err(failed)?,
+                }
             }
         };
         Ok(Self { service, errors: errors.clone(), changes, calls })
