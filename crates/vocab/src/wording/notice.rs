@@ -63,7 +63,7 @@ sentences! {
         NoSuchFileButLike(path: String, like: String) =>
             "@{path}: no such file. Sent as plain text. Did you mean @{like}?",
         ServerQuestionCancelled(server: String, message: String) =>
-            "The MCP server {server} asked for input, which needs you at a terminal, a browser, or an editor. The question was cancelled: {message}",
+            "The MCP server {server} asked for input, and an unattended request cannot answer. The question was cancelled: {message}",
         ServerQuestionUnreadable(server: String) =>
             "The MCP server {server} asked for input in a form that Trimtab cannot show. The question was cancelled.",
         UnreadResource(path: String, reason: String) => "@{path} was not loaded: {reason}",
