@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trimtab_vocab::checkpoint::{Ask, Choice};
-use trimtab_vocab::event::{AbsentFile, CheckpointKind, Conflict, LoadedFile, Status};
+use trimtab_vocab::event::{AbsentFile, CheckpointKind, Conflict, LoadedFile, Status, UnreadResource};
 use trimtab_vocab::{
     BackgroundReason, CallId, ChangePart, ChangeSetId, CheckpointId, Control, CopyStats, DryRun, Fault, FileEffects,
     FileLoss, FileMark, FileState, FileWrite, HostAttempt, InstructionFile, LeftBehind, ListedServer, ListedSkill,
     Lists, MadePicture, MergeConflict, MergeObstacle, Message, OpenPort, Problem, ReadResult, RefKey, Reply, Request,
-    RequestId, Rule, SessionId, SkillText, SnapshotLimits, TasksView, Time, TimerId, Usage,
+    RequestId, Rule, ServerQuestion, SessionId, SkillText, SnapshotLimits, TasksView, Time, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -133,6 +133,9 @@ pub enum Input {
         /// The MCP servers, with their tools as far as they are known; absent: they were not asked for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         servers: Option<Vec<ListedServer>>,
+        /// Resources of MCP servers that could not be read, each with the reason.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unread: Vec<UnreadResource>,
     },
     /// Instruction files beside what a tool of a request touches. It comes before the tool's result.
     NestedFound { request: RequestId, files: Vec<InstructionFile> },
@@ -252,6 +255,8 @@ pub enum Input {
     },
     /// A command's time is up, and it still runs.
     Overdue { call: CallId },
+    /// An MCP server asks the user something during a call, which waits for the answer.
+    ServerAsked { call: CallId, question: Box<ServerQuestion> },
     /// The user added a rule, in any session.
     RuleAdded { rule: Rule },
     /// The settings say something about commands that they may not have said when a request was made.

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use trimtab_vocab::{
     Annotated, AutoMode, BackgroundId, BackgroundReason, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan,
-    FileSet, FileState, FileWrite, ListedHook, ListedSkill, OnConflict, Overtime, Prices, Prompt, ReadOp, ReadyWhen,
-    RefKey, Request, RequestId, ServerCallPlan, SessionId, SnapshotLimits, TimerId, Where,
+    FileSet, FileState, FileWrite, ListedHook, ListedSkill, NamedResource, OnConflict, Overtime, Prices, Prompt,
+    ReadOp, ReadyWhen, RefKey, Request, RequestId, ServerCallPlan, ServerReply, SessionId, SnapshotLimits, TimerId,
+    Where,
 };
 
 use crate::Input;
@@ -100,6 +101,8 @@ pub enum Effect {
         marked: Vec<String>,
         /// Pages that its words name and that may be fetched.
         urls: Vec<String>,
+        /// Resources of MCP servers that its words name. Their servers are waited for.
+        resources: Vec<NamedResource>,
         /// Files with the folder's own instructions, in this order. They need not be there.
         instructions: Vec<String>,
         /// What is shown of the folder to a model that cannot look for itself.
@@ -250,6 +253,8 @@ pub enum Effect {
         /// As when it was run.
         watch: SnapshotLimits,
     },
+    /// Send a server the user's answer to its question.
+    AnswerServer { call: CallId, reply: ServerReply },
     /// Decide about a command that is overdue.
     Overtime { call: CallId, overtime: Overtime },
     /// End a call now; a model's answer is `CallAborted`, a command's `Ran`, unless it was quicker;
@@ -321,6 +326,7 @@ impl Effect {
             | Self::EndBackground { .. }
             | Self::ReadOutput { .. }
             | Self::Overtime { .. }
+            | Self::AnswerServer { .. }
             | Self::Abort { .. }
             | Self::ViewTasks { .. }
             | Self::JudgeTasks { .. }

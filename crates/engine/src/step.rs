@@ -36,8 +36,8 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
             turn::title::titled(&mut step, &request, &title, model, usage)
         }
         Input::Renamed { title } => turn::title::renamed(&mut step, title),
-        Input::Loaded { request, files, missing, absent, instructions, instruction_files, servers } => {
-            let loaded = turn::LoadedContext { files, missing, instructions, instruction_files, servers };
+        Input::Loaded { request, files, missing, absent, instructions, instruction_files, servers, unread } => {
+            let loaded = turn::LoadedContext { files, missing, instructions, instruction_files, servers, unread };
             turn::loaded(&mut step, &request, loaded, &absent);
         }
         Input::NestedFound { request, files } => turn::instructions::nested(&mut step, &request, files),
@@ -64,6 +64,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::BackgroundNews { call, ready, ports } => turn::background::news(&mut step, &call, ready, &ports),
         Input::BackgroundChanged { call, effects } => turn::background::changed(&mut step, &call, &effects),
         Input::Overdue { call } => turn::overtime::overdue(&mut step, &call),
+        Input::ServerAsked { call, question } => turn::elicitation::asked(&mut step, &call, *question),
         Input::RuleAdded { rule } => turn::answers::rule_added(&mut step, rule),
         Input::Listed { lists } => turn::answers::listed(&mut step, &lists),
         Input::RuleRemoved { rule } => turn::answers::rule_removed(&mut step, rule),

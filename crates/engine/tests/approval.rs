@@ -46,6 +46,7 @@ fn asked() -> (Log, CheckpointId) {
         instructions: None,
         instruction_files: Vec::new(),
         servers: None,
+        unread: Vec::new(),
     };
     let begin = [
         Input::Opened { folder: "/p".into() },

@@ -55,6 +55,7 @@ impl Play {
             instructions: None,
             instruction_files: Vec::new(),
             servers: Some(vec![server]),
+            unread: Vec::new(),
         });
         let call = play.outputs.iter().find_map(|output| match output {
             Output::Effect(Effect::CallModel { call, .. }) => Some(call.clone()),

@@ -74,6 +74,7 @@ impl Play {
             instructions: None,
             instruction_files: Vec::new(),
             servers: Some(vec![server]),
+            unread: Vec::new(),
         });
     }
 

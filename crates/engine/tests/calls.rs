@@ -45,6 +45,7 @@ fn said(session: &mut Session, name: &str, text: &str, mode: Mode) -> Vec<Output
                 instructions: None,
                 instruction_files: Vec::new(),
                 servers: None,
+                unread: Vec::new(),
             },
         );
     }

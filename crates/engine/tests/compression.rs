@@ -126,6 +126,7 @@ impl Play {
                         instructions: None,
                         instruction_files: Vec::new(),
                         servers: None,
+                        unread: Vec::new(),
                     }),
                     Output::Effect(Effect::Wait { timer, .. }) => inputs.push(Input::TimerFired { timer }),
                     Output::Effect(Effect::CallModel { call, prompt, .. }) => {

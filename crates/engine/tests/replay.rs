@@ -195,6 +195,7 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
             instructions: None,
             instruction_files: Vec::new(),
             servers: None,
+            unread: Vec::new(),
         }),
         (any::<bool>(), any::<bool>(), proptest::option::of(call.clone())).prop_map(|(pending, known, call)| {
             let tool = ServerTool {

@@ -86,6 +86,7 @@ impl Drive {
                 instructions: None,
                 instruction_files: Vec::new(),
                 servers: None,
+                unread: Vec::new(),
             },
             Effect::CallModel { call, prompt, .. } => {
                 let message = Message::assistant(said(&prompt));

@@ -46,6 +46,7 @@ impl Work {
             instructions: None,
             instruction_files: Vec::new(),
             servers: None,
+            unread: Vec::new(),
         });
     }
 

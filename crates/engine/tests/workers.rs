@@ -73,6 +73,7 @@ fn nothing_loaded(request: &RequestId) -> Input {
         instructions: None,
         instruction_files: Vec::new(),
         servers: None,
+        unread: Vec::new(),
     }
 }
 

@@ -14,7 +14,7 @@ use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Session};
 use trimtab_vocab::event::{ChangeFact, CommandFact, RequestFact, ToolFact};
 use trimtab_vocab::{
     BackgroundReason, CallId, Event, Fact, HookFact, ListedHook, Lists, Message, Overtime, Problem, ProblemKind,
-    RefKey, Remembered, Request, RequestId, SessionId, Time, Usage,
+    RefKey, Remembered, Request, RequestId, ServerReply, SessionId, Time, Usage,
 };
 use trimtab_world::store::{
     AuditEntry, Claim, Commit, Lease, NewInput, Recipient, SeededSession, SessionRow, StoreError,
@@ -147,6 +147,8 @@ struct Actor {
     resting: Option<RequestId>,
     tasks: JoinSet<Result<(), ActorError>>,
     version: Option<u64>,
+    /// Where the answers to the questions of servers go, by the calls that ask them.
+    server_calls: BTreeMap<CallId, mpsc::Sender<ServerReply>>,
     /// The settings, as they were last read.
     settings: Option<settings_reload::LastRead>,
     /// When requests were taken in.
@@ -187,6 +189,7 @@ impl Actor {
             resting: None,
             tasks: JoinSet::new(),
             version: None,
+            server_calls: BTreeMap::new(),
             settings: None,
             received: BTreeMap::new(),
             has_declined: false,

@@ -204,6 +204,15 @@ impl Client {
                 pill_miss = almost.or_else(|| (!trusted).then_some(PillMiss::Untrusted));
             }
         }
+        let mut images = images;
+        if pill.is_none()
+            && !literal
+            && folder != NO_FOLDER
+            && let Some(prompt) = self.called_prompt(trusted.then_some(folder), &text).await?
+        {
+            images.extend(prompt.images);
+            (pill, pill_miss) = (Some(prompt.pill), None);
+        }
         let while_running = match when_busy {
             WhenBusy::AsConfigured => Some(profile.while_running),
             WhenBusy::Exactly(choice) => choice,

@@ -18,6 +18,8 @@ pub enum ExtensionKind {
     Skill,
     Command,
     Pill,
+    /// A prompt of an MCP server.
+    Prompt,
     Instructions,
     Hook,
 }
@@ -30,6 +32,7 @@ impl ExtensionKind {
             Self::Skill => "skill",
             Self::Command => "command",
             Self::Pill => "pill",
+            Self::Prompt => "prompt",
             Self::Instructions => "instructions",
             Self::Hook => "hook",
         }
@@ -107,11 +110,7 @@ impl Client {
                 reasons: reason.into_iter().collect(),
             }
         }));
-        let (of_profile, place) = (profile.clone(), trusted.then(|| folder.to_owned()));
-        let read = tokio::task::spawn_blocking(move || Pills::load(&of_profile, place.as_deref()));
-        let pills = read
-            .await
-            .map_err(|_| Problem::new(trimtab_vocab::ProblemKind::Internal, "The extensions cannot be read."))?;
+        let pills = self.pills(profile, folder).await?;
         list.extend(skills_in(&pills, folder, &rules));
         list.extend(pills_in(&pills));
         list.extend(hooks_in(&self.hooks(profile, folder).await?, folder, &rules));
@@ -213,6 +212,7 @@ fn pills_in(pills: &Pills) -> Vec<Extension> {
     let kind = |kind: PillKind| match kind {
         PillKind::Command => ExtensionKind::Command,
         PillKind::Pill | PillKind::Skill => ExtensionKind::Pill,
+        PillKind::Prompt => ExtensionKind::Prompt,
     };
     // Skills have lines of their own.
     let known = pills.list().filter(|(_, known)| known.kind != PillKind::Skill).map(|(name, known)| Extension {

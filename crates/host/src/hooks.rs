@@ -419,7 +419,9 @@ async fn changed(hook: ListedHook, folder: String) -> Option<String> {
             Err(why) => Some(why),
         }
     };
-    tokio::task::spawn_blocking(check).await.unwrap_or_else(|error| Some(format!("its files could not be read: {error}")))
+    tokio::task::spawn_blocking(check)
+        .await
+        .unwrap_or_else(|error| Some(format!("its files could not be read: {error}")))
 }
 
 impl Client {

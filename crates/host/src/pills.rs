@@ -1,4 +1,4 @@
-//! One catalog of what can be called by `/name`: pills, the commands of other programs, and skills. The user's own, and
+//! One catalog of what can be called by `/name`: pills, the commands of other programs, skills, and prompts of MCP servers. The user's own, and
 //! those of a trusted folder.
 
 use std::path::{Path, PathBuf};
@@ -40,6 +40,8 @@ pub enum PillKind {
     Command,
     /// A skill that the user can call.
     Skill,
+    /// A prompt of an MCP server.
+    Prompt,
 }
 
 impl PillKind {
@@ -49,6 +51,7 @@ impl PillKind {
             Self::Pill => "pill",
             Self::Command => "command",
             Self::Skill => "skill",
+            Self::Prompt => "prompt",
         }
     }
 }
@@ -67,6 +70,12 @@ pub struct KnownPill {
     pub notes: Vec<String>,
     /// The skill that it loads, by its name in the list of skills.
     skill: Option<String>,
+}
+
+impl KnownPill {
+    pub(crate) fn new(definition: Definition, kind: PillKind, source: PillSource, file: PathBuf) -> Self {
+        Self { definition, kind, source, file, notes: Vec::new(), skill: None }
+    }
 }
 
 /// A file that is not a valid pill, and why.
@@ -160,6 +169,8 @@ pub struct Pills {
     known: Vec<KnownPill>,
     /// Skills whose name is taken: they are called by `/skill:NAME` only.
     taken: Vec<KnownPill>,
+    /// Prompts of MCP servers: they are called by `/SERVER:NAME` only.
+    prompts: Vec<KnownPill>,
     /// Files that are not valid pills.
     pub wrong: Vec<WrongPill>,
     /// Also those that only the model can load.
@@ -191,7 +202,9 @@ impl Pills {
         for PillFile { path: file, stem, text } in files {
             let read = |text: String| match kind {
                 PillKind::Command => foreign_commands::read(&stem, &text, source == PillSource::User),
-                PillKind::Pill | PillKind::Skill => pill::read(&stem, &text).map(|read| (read, Vec::new())),
+                PillKind::Pill | PillKind::Skill | PillKind::Prompt => {
+                    pill::read(&stem, &text).map(|read| (read, Vec::new()))
+                }
             };
             let defined =
                 text.and_then(read).and_then(|(definition, notes)| match self.named(&definition.name, source) {
@@ -235,13 +248,17 @@ impl Pills {
         }
     }
 
+    pub(crate) fn add_prompts(&mut self, prompts: impl Iterator<Item = KnownPill>) {
+        self.prompts.extend(prompts);
+    }
+
     fn named(&self, name: &str, source: PillSource) -> Option<&KnownPill> {
         self.known.iter().find(|known| known.source == source && known.definition.name == name)
     }
 
     /// All of them, each with the name it is called by.
     pub fn list(&self) -> impl Iterator<Item = (String, &KnownPill)> {
-        self.known.iter().map(|known| {
+        let pills = self.known.iter().map(|known| {
             let name = &known.definition.name;
             let is_shadowed = match known.source {
                 PillSource::Project => self.named(name, PillSource::User).is_some(),
@@ -252,7 +269,9 @@ impl Pills {
                 false => name.clone(),
             };
             (name, known)
-        })
+        });
+        let prompts = self.prompts.iter().map(|known| (known.definition.name.clone(), known));
+        pills.chain(prompts)
     }
 
     fn find(&self, name: &str) -> Option<&KnownPill> {

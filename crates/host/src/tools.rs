@@ -6,14 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::sync::mpsc;
 use trimtab_engine::Overview;
 use trimtab_engine::terminal::readable;
 use trimtab_engine::{Input, Prepared, ProposedChange, Ran, RewindPath, SkillQuery};
 use trimtab_vocab::event::{AbsentFile, LoadedFile, ToolStatus};
 use trimtab_vocab::{
-    BackgroundId, CallId, ChangePart, Fault, FilePlan, FileWrite, ListedServer, ListedSkill, MadePicture, OnConflict,
-    ReadOp, ReadResult, RefKey, RequestId, Retry, ServerCallPlan, SessionId, SnapshotLimits, sensitive_paths,
+    BackgroundId, CallId, ChangePart, Fault, FilePlan, FileWrite, ListedServer, ListedSkill, MadePicture,
+    NamedResource, OnConflict, ReadOp, ReadResult, RefKey, RequestId, Retry, ServerCallPlan, ServerReply, SessionId,
+    SnapshotLimits, sensitive_paths,
 };
+use trimtab_world::mcp::CallAsker;
 use trimtab_world::models::DrawOrder;
 use trimtab_world::store::{NewInput, StoreError};
 
@@ -39,7 +42,7 @@ pub(crate) enum ToolWork {
     Read(ReadOp),
     ListServers,
     ReadSkill { skill: Box<ListedSkill>, file: Option<String> },
-    CallServer(ServerCallPlan),
+    CallServer { plan: ServerCallPlan, replies: mpsc::Receiver<ServerReply> },
     Draw { model: String, prompt: String, count: u32, after_ms: u64 },
     Recall { of: Option<SessionId>, key: RefKey, offset: usize, limit: usize },
     Prepare { change: ProposedChange, seen: BTreeMap<String, String> },
@@ -101,12 +104,9 @@ pub(crate) async fn carry_out(
             };
             let _ = reporter.mailbox.send(Input::ServersListed { servers, call: Some(call) }).await;
         }
-        ToolWork::CallServer(plan) => {
-            let seen = tokio::select! {
-                biased;
-                () = controller.aborted() => stopped_call("[Stopped by the user. The server may have done part of the work.]"),
-                seen = mcp::call(&deps, &session, &request, &folder, plan.call()) => seen?,
-            };
+        ToolWork::CallServer { plan, replies } => {
+            let place = mcp::CallPlace { session: &session, request: &request, folder: &folder };
+            let seen = call_server(&deps, &reporter, place, &plan, replies, &controller).await?;
             report(&deps, &reporter, &Input::ServerAnswered { call, seen }).await?;
         }
         ToolWork::Draw { model, prompt, count, after_ms } => {
@@ -212,11 +212,31 @@ async fn aborted(deps: &ActorContext, reporter: &ActorHandle, call: CallId, work
             let ran = Ran { stopped: true, ..Ran::default() };
             report(deps, reporter, &Input::Ran { call, ran, effects: None }).await
         }
-        ToolWork::CallServer(_) => {
+        ToolWork::CallServer { .. } => {
             let seen = stopped_call("[Stopped by the user before the server was called.]");
             report(deps, reporter, &Input::ServerAnswered { call, seen }).await
         }
         _ => Ok(()),
+    }
+}
+
+/// Calls a tool of a server, and relays what the server asks meanwhile, until the user stops it.
+async fn call_server(
+    deps: &ActorContext,
+    reporter: &ActorHandle,
+    place: mcp::CallPlace<'_>,
+    plan: &ServerCallPlan,
+    replies: mpsc::Receiver<ServerReply>,
+    controller: &StreamController,
+) -> Result<ReadResult, StoreError> {
+    let (questions, asked) = mpsc::channel(1);
+    let asker = CallAsker { owner: place.session.to_string(), questions };
+    let call = plan.call();
+    tokio::select! {
+        biased;
+        () = controller.aborted() => Ok(stopped_call("[Stopped by the user. The server may have done part of the work.]")),
+        seen = mcp::call(deps, place, call, asker) => seen,
+        () = mcp::relay_questions(reporter, &call.call, asked, replies) => Ok(stopped_call("[The session has ended.]")),
     }
 }
 
@@ -388,6 +408,8 @@ pub(crate) struct Named {
     /// Files that the user would miss.
     pub(crate) marked: Vec<String>,
     pub(crate) urls: Vec<String>,
+    /// Resources of MCP servers.
+    pub(crate) resources: Vec<NamedResource>,
     /// Files with instructions.
     pub(crate) instructions: Vec<String>,
     /// What is shown of the folder to a model that cannot look.
@@ -486,11 +508,13 @@ pub(crate) async fn load(
     named: Named,
 ) -> Result<(), ActorError> {
     let workspace = deps.world.workspace(reporter.lease.session());
-    let Named { files, marked, urls, instructions: named, overview: wanted, servers, skills: skill_query } = named;
+    let Named { files, marked, urls, resources, instructions: named, overview: wanted, servers, skills: skill_query } =
+        named;
     if let Some(query) = skill_query {
         list_skills(&deps, &reporter, &request, &folder, query).await;
     }
-    let servers = if servers { mcp::placed(&deps, reporter.lease.session(), &folder).await? } else { None };
+    let is_placed = servers || !resources.is_empty();
+    let placed = if is_placed { mcp::placed(&deps, reporter.lease.session(), &folder).await? } else { None };
     let (mut loaded, mut missing, mut left) = (Vec::new(), Vec::new(), LOADED);
     let ops = files
         .into_iter()
@@ -517,6 +541,8 @@ pub(crate) async fn load(
             _ => missing.push(name),
         }
     }
+    let unread = mcp::load_resources(placed.as_ref(), resources, &mut loaded, &mut left).await;
+    let servers = placed.filter(|_| servers);
     if let Some(wanted) = wanted {
         overview(&*workspace, &folder, wanted, &mut loaded).await;
     }
@@ -541,8 +567,16 @@ pub(crate) async fn load(
     }
     let listing = servers.as_ref().map(mcp::FolderServers::listing);
     let (files, listed) = (loaded, listing.clone());
-    let loaded =
-        Input::Loaded { request, files, missing, absent, instructions: None, instruction_files, servers: listed };
+    let loaded = Input::Loaded {
+        request,
+        files,
+        missing,
+        absent,
+        instructions: None,
+        instruction_files,
+        servers: listed,
+        unread,
+    };
     let _ = reporter.mailbox.send(loaded).await;
     // The request does not wait for this, and this ends with the request.
     if let Some(servers) = servers {

@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
 mod acp;
+mod bounded_lines;
 pub mod cli;
 mod conversation;
 pub mod diff;

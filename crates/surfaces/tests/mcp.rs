@@ -9,18 +9,24 @@ mod approval;
 mod calls;
 #[path = "mcp/editor.rs"]
 mod editor;
+#[path = "mcp/elicitation.rs"]
+mod elicitation;
 #[path = "mcp/lives.rs"]
 mod lives;
+#[path = "mcp/offers.rs"]
+mod offers;
 #[path = "mcp/peers.rs"]
 mod peers;
 #[path = "mcp/scene.rs"]
 mod scene;
+#[path = "mcp/serve.rs"]
+mod serve;
 
 use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use trimtab_testkit::mcp::{SERVE, serve};
+use trimtab_testkit::mcp::{SERVE, serve as serve_scripted};
 
 type Check = (&'static str, fn());
 
@@ -29,11 +35,20 @@ fn main() -> ExitCode {
     if let [first, folder, behaviors @ ..] = arguments.as_slice()
         && first == SERVE
     {
-        return serve(&PathBuf::from(folder), behaviors);
+        return serve_scripted(&PathBuf::from(folder), behaviors);
     }
     let wanted: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
-    let checks =
-        approval::CHECKS.iter().chain(calls::CHECKS).chain(editor::CHECKS).chain(lives::CHECKS).chain(peers::CHECKS);
+    let groups = [
+        approval::CHECKS,
+        calls::CHECKS,
+        editor::CHECKS,
+        elicitation::CHECKS,
+        lives::CHECKS,
+        offers::CHECKS,
+        peers::CHECKS,
+        serve::CHECKS,
+    ];
+    let checks = groups.into_iter().flatten();
     let chosen: Vec<&Check> = checks
         .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str())))
         .collect();

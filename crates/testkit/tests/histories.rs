@@ -477,6 +477,7 @@ impl Rig {
                         instructions: None,
                         instruction_files: Vec::new(),
                         servers: None,
+                        unread: Vec::new(),
                     }),
                     Effect::CallModel { call, .. } => {
                         let reply =

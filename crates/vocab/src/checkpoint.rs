@@ -91,6 +91,8 @@ pub enum Ask {
         #[serde(default)]
         timeout_s: u64,
     },
+    /// An MCP server asks the user for input during a call, which waits for the answer.
+    Elicitation(Box<ElicitationAsk>),
     /// A command failed in the sandbox, perhaps because of it: run it again with a weaker one?
     Outside(Box<SandboxAsk>),
     /// What should the model do instead of a denied call?
@@ -302,6 +304,28 @@ impl PermissionAsk {
     }
 }
 
+/// What an MCP server asks the user during a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ElicitationAsk {
+    /// The call that waits for the answer.
+    pub call: CallId,
+    pub server: String,
+    /// What the server says.
+    #[serde(default)]
+    pub message: String,
+    /// The fields of the form.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<Question>,
+    /// The JSON schema of the form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// The address that the user opens. Trimtab never opens it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
 /// The question after a command failed in the sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -468,7 +492,9 @@ impl Ask {
             | Self::Instructions { .. }
             | Self::Permission(_)
             | Self::Outside(_) => CheckpointKind::Permission,
-            Self::Question { .. } | Self::Tell | Self::Clarification { .. } => CheckpointKind::Clarification,
+            Self::Question { .. } | Self::Tell | Self::Clarification { .. } | Self::Elicitation(_) => {
+                CheckpointKind::Clarification
+            }
             Self::Plan { .. } | Self::SubtaskPlan { .. } => CheckpointKind::Plan,
             Self::Pause
             | Self::Begin
@@ -500,6 +526,7 @@ impl Ask {
         match self {
             Self::Permission(ask) => Some(&ask.call),
             Self::Outside(ask) => Some(&ask.call),
+            Self::Elicitation(ask) => Some(&ask.call),
             Self::Question { call }
             | Self::UnknownOutcome { call, .. }
             | Self::Overtime { call, .. }
@@ -588,6 +615,7 @@ impl Ask {
     pub fn questions(&self) -> &[Question] {
         match self {
             Self::Clarification { questions, .. } => questions,
+            Self::Elicitation(ask) => &ask.questions,
             _ => &[],
         }
     }

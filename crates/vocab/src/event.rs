@@ -39,7 +39,7 @@ pub use flow::{
 };
 pub use model::{
     AbsentFile, AnswerFact, BannerFact, BugFact, ContextFact, ContextLimit, Level, LoadedFile, ModelFact, OfferedTools,
-    PromptNote, PromptProgress, ReplyFact, UsageFact,
+    PromptNote, PromptProgress, ReplyFact, UnreadResource, UsageFact,
 };
 pub use request::{CommandDone, DoneFacts, ModelSwitch, RequestFact, Stage, StageFact, Status};
 pub use session::SessionFact;

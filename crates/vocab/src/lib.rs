@@ -77,7 +77,10 @@ pub use id::{
     BackgroundId, BadId, CallId, ChangeSetId, CheckpointId, ExtensionId, ImageId, MemoryId, ProposalId, RefKey,
     RequestId, SessionId, TimerId,
 };
-pub use mcp::{ListedServer, ServerCall, ServerCallPlan, ServerTool, server_mark, server_tool_name, server_tool_title};
+pub use mcp::{
+    ListedServer, NamedResource, PromptParameter, ServerCall, ServerCallPlan, ServerPrompt, ServerQuestion,
+    ServerReply, ServerResource, ServerTool, server_mark, server_tool_name, server_tool_title,
+};
 pub use memory::{Ingest, MemoryEntry, MemoryFact, MemorySettings, Remembered};
 pub use message::{INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult};
 pub use model::{AnswerProtocol, LearnedFacts, ModelFacts, Prices};

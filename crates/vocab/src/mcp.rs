@@ -52,6 +52,102 @@ pub struct ServerTool {
     pub destructive: bool,
 }
 
+/// A resource that a server offers: a text that can be named in a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ServerResource {
+    /// Its address at the server, or the pattern of many addresses.
+    pub uri: String,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// The address has placeholders such as `{id}`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_template: bool,
+}
+
+/// A prompt that a server offers: a text that the user sends with `/SERVER:NAME`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ServerPrompt {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<PromptParameter>,
+}
+
+/// An argument of a server's prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PromptParameter {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
+}
+
+impl ServerPrompt {
+    /// What follows its name, as people read it: `<needed> [optional]`.
+    pub fn usage(&self) -> String {
+        let shown = |parameter: &PromptParameter| match parameter.required {
+            true => format!("<{}>", parameter.name),
+            false => format!("[{}]", parameter.name),
+        };
+        self.arguments.iter().map(shown).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A resource that a request names: `@SERVER:URI`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedResource {
+    pub server: String,
+    pub uri: String,
+}
+
+impl NamedResource {
+    /// Reads what follows an `@`: the name of a server, a colon, and a URI, which begins with a scheme.
+    pub fn read(word: &str) -> Option<Self> {
+        let (server, uri) = word.split_once(':')?;
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let (scheme, rest) = uri.split_once(':')?;
+        let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '.' | '-'));
+        let is_read = !server.is_empty() && server.chars().all(is_part) && is_scheme && !rest.is_empty();
+        is_read.then(|| Self { server: server.to_owned(), uri: uri.to_owned() })
+    }
+
+    /// How it is named in a request, without the `@`.
+    pub fn label(&self) -> String {
+        format!("{}:{}", self.server, self.uri)
+    }
+}
+
+/// What a server asks the user during a call: a form to fill in, or an address to open.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerQuestion {
+    pub message: String,
+    /// The JSON schema of the form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// What a server gets as the answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ServerReply {
+    /// With the fields of the form.
+    Accept(Option<Map<String, Value>>),
+    Decline,
+    Cancel,
+}
+
 /// A call of a server's tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerCall {
@@ -112,6 +208,18 @@ fn fingerprint(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_resource_is_named_by_its_server_and_its_uri() {
+        let read = |word: &str| NamedResource::read(word).map(|named| (named.server, named.uri));
+        let some = |server: &str, uri: &str| Some((server.to_owned(), uri.to_owned()));
+        assert_eq!(read("docs:file:///a/b.md"), some("docs", "file:///a/b.md"));
+        assert_eq!(read("db-1:postgres://h/t?x=1"), some("db-1", "postgres://h/t?x=1"));
+        assert_eq!(read("docs:urn:isbn:1"), some("docs", "urn:isbn:1"));
+        for word in ["docs", "docs:", "docs:readme", "https://example.org", "a/b:c:d", ":a:b", "docs:1:2", "docs:x:"] {
+            assert_eq!(read(word), None, "{word}");
+        }
+    }
 
     #[test]
     fn names_of_tools_fit_every_provider_and_stay_apart() {

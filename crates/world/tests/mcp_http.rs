@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use trimtab_world::mcp::{Connection, McpAddress, McpError};
+use trimtab_vocab::ServerReply;
+use trimtab_world::mcp::{AskedInput, CallAsker, Connection, McpAddress, McpError};
 
 /// What the server has seen: the method of each message, and the session and key that came with it.
 type Seen = Arc<Mutex<Vec<(String, String, String)>>>;
@@ -23,6 +24,10 @@ enum Manner {
     Closed,
     /// Its answers to calls have no end.
     Endless,
+    /// It answers methods that it does not know with an empty result.
+    Obliging,
+    /// It speaks the newest revision, and asks the user twice before it answers a call.
+    Asking,
 }
 
 async fn serve(manner: Manner) -> (String, Seen) {
@@ -79,6 +84,27 @@ async fn attend(stream: TcpStream, manner: Manner, seen: Seen) -> Option<()> {
                 let result = json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]});
                 respond("200 OK", "", "application/json", &result_of(&message, &result))
             }
+            ("server/discover", Manner::Asking) => {
+                let result = json!({
+                    "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "web", "version": "3"},
+                });
+                respond("200 OK", "", "application/json", &result_of(&message, &result))
+            }
+            ("tools/call", Manner::Asking) if earlier <= 2 => {
+                let ask = json!({"method": "elicitation/create", "params": {"mode": "form", "message": "Who?",
+                    "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}});
+                let state = format!("state {earlier}");
+                let result =
+                    json!({"resultType": "input_required", "inputRequests": {"q": ask}, "requestState": state});
+                respond("200 OK", "", "application/json", &result_of(&message, &result))
+            }
+            ("tools/call", Manner::Asking) => {
+                let (answers, state) = (&message["params"]["inputResponses"], &message["params"]["requestState"]);
+                let text = format!("{answers} {state}");
+                let result = json!({"resultType": "complete", "content": [{"type": "text", "text": text}]});
+                respond("200 OK", "", "application/json", &result_of(&message, &result))
+            }
             ("tools/call", Manner::Forgetful) if earlier == 1 => respond("404 Not Found", "", "text/plain", ""),
             ("tools/call", Manner::Endless) => {
                 let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999999999\r\n\r\n";
@@ -95,6 +121,9 @@ async fn attend(stream: TcpStream, manner: Manner, seen: Seen) -> Option<()> {
                 }
             }
             ("GET" | "DELETE", _) => respond("405 Method Not Allowed", "", "text/plain", ""),
+            (_, Manner::Obliging) if !message["id"].is_null() => {
+                respond("200 OK", "", "application/json", &result_of(&message, &json!({})))
+            }
             _ if message["id"].is_null() => respond("202 Accepted", "", "text/plain", ""),
             _ => {
                 let error = json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no"}});
@@ -120,12 +149,12 @@ async fn connect(url: &str) -> Result<Connection, McpError> {
 
 #[tokio::test]
 async fn an_older_server_is_initialized_after_the_newest_revision_was_tried() {
-    for manner in [Manner::Plain, Manner::Events] {
+    for manner in [Manner::Plain, Manner::Events, Manner::Obliging] {
         let (url, seen) = serve(manner).await;
         let connection = connect(&url).await.expect("connected");
         assert_eq!(connection.about(), "web 2, protocol 2025-11-25");
         assert_eq!(connection.tools(false).await.expect("listed").tools[0].name, "echo");
-        let answer = connection.call("echo", serde_json::Map::new()).await.expect("answered");
+        let answer = connection.call("echo", serde_json::Map::new(), None).await.expect("answered");
         assert_eq!(answer.text, "hello");
         let seen = seen.lock().expect("a list").clone();
         assert_eq!(seen[0].0, "server/discover", "the newest revision has no initialize");
@@ -146,7 +175,7 @@ async fn a_key_in_an_address_is_in_no_error() {
 async fn a_lost_session_is_renewed_once() {
     let (url, seen) = serve(Manner::Forgetful).await;
     let connection = connect(&url).await.expect("connected");
-    let answer = connection.call("echo", serde_json::Map::new()).await.expect("answered in the second session");
+    let answer = connection.call("echo", serde_json::Map::new(), None).await.expect("answered in the second session");
     assert_eq!(answer.text, "hello");
     let seen = seen.lock().expect("a list").clone();
     let calls: Vec<&str> =
@@ -167,6 +196,32 @@ async fn a_server_that_wants_a_login_and_one_that_is_not_there_are_reported() {
 async fn an_answer_without_end_is_given_up() {
     let (url, _) = serve(Manner::Endless).await;
     let connection = connect(&url).await.expect("connected");
-    let given_up = connection.call("echo", serde_json::Map::new()).await.expect_err("given up");
+    let given_up = connection.call("echo", serde_json::Map::new(), None).await.expect_err("given up");
     assert!(given_up.to_string().contains("larger than"), "{given_up}");
+}
+
+#[tokio::test]
+async fn the_newest_revision_gets_the_call_again_with_the_answers_and_its_state() {
+    let (url, _) = serve(Manner::Asking).await;
+    let connection = connect(&url).await.expect("connected");
+    let (questions, mut asked) = tokio::sync::mpsc::channel::<AskedInput>(1);
+    let person = tokio::spawn(async move {
+        let mut messages = Vec::new();
+        while let Some(AskedInput { question, reply }) = asked.recv().await {
+            messages.push(question.message);
+            let content = json!({"name": "Ada"}).as_object().cloned();
+            reply.send(ServerReply::Accept(content)).expect("somebody waits");
+        }
+        messages
+    });
+    let asker = CallAsker { owner: "session".to_owned(), questions };
+    let answer = connection.call("echo", serde_json::Map::new(), Some(asker)).await.expect("answered");
+    assert!(answer.text.contains(r#""content":{"name":"Ada"}"#), "{}", answer.text);
+    assert!(answer.text.contains(r#""state 2""#), "{}", answer.text);
+    assert_eq!(person.await.expect("a person"), ["Who?", "Who?"]);
+    // Nobody can be asked: the questions are cancelled.
+    let (url, _) = serve(Manner::Asking).await;
+    let connection = connect(&url).await.expect("connected");
+    let answer = connection.call("echo", serde_json::Map::new(), None).await.expect("answered");
+    assert!(answer.text.contains(r#""action":"cancel""#), "{}", answer.text);
 }

@@ -44,6 +44,7 @@ export function boxLabel({ about }: Pick<Checkpoint, 'about'>, choice: string): 
   switch (about) {
     case 'question':
     case 'clarify':
+    case 'elicitation':
       return 'Your answer';
     case 'tool':
     case 'tell':

@@ -1,4 +1,4 @@
-// What the message box completes: files after `@`, and commands after a `/` at its beginning.
+// What the message box completes: files and resources after `@`, and commands after a `/` at its beginning.
 
 export interface Completion {
   source: 'files' | 'commands';
@@ -58,6 +58,7 @@ export function completed(text: string, { from, to, source }: Completion, name: 
   const sign = source === 'files' ? '@' : '/';
   const rest = text.slice(to);
   const gap = name.endsWith('/') || /^\s/.test(rest) ? '' : ' ';
-  const word = `${sign}${name}${gap}`;
+  const written = source === 'files' && /\s/.test(name) ? `"${name}"` : name;
+  const word = `${sign}${written}${gap}`;
   return { text: text.slice(0, from) + word + rest, caret: from + word.length };
 }

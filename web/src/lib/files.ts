@@ -23,6 +23,17 @@ const queryOf = (folder: string, path: string) => new URLSearchParams({ ...(fold
 /** Where a frame finds an HTML file as a page without scripts and network. */
 export const previewOf = (folder: string, path: string): string => `/api/files/preview?${queryOf(folder, path)}`;
 
+/** What can be named with an `@`: files, and resources of MCP servers with what they are. */
+export async function mentionsOf(folder: string): Promise<{ files: string[]; notes: Map<string, string> }> {
+  const query = folder ? `?${new URLSearchParams({ folder })}` : '';
+  const [{ files }, { resources }] = await Promise.all([
+    filesOf(folder),
+    get<Given<'ResourceNames'>>(`/resources${query}`).catch(() => ({ resources: [] })),
+  ]);
+  const notes = new Map(resources.map((one) => [one.mention, one.description ?? one.name]));
+  return { files: [...files, ...notes.keys()], notes };
+}
+
 /** A file as the server has it. */
 export async function fileAt(folder: string, path: string): Promise<Blob> {
   const response = await fetch(`/api/files/content?${queryOf(folder, path)}`, { credentials: 'same-origin' });

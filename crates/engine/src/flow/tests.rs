@@ -99,6 +99,7 @@ impl Talk {
                         instructions: None,
                         instruction_files: Vec::new(),
                         servers: None,
+                        unread: Vec::new(),
                     });
                 }
                 Effect::Wait { timer, .. } => self.feed(Input::TimerFired { timer }),

@@ -316,6 +316,14 @@ impl BatchItem {
         }
     }
 
+    /// The server that it calls, if it calls one.
+    pub(crate) fn server_name(&self) -> Option<String> {
+        match self.action.as_deref() {
+            Ok(ToolAction::CallServer(call)) => Some(call.server.clone()),
+            _ => None,
+        }
+    }
+
     /// Whether it has begun and not ended.
     pub(crate) fn is_open(&self) -> bool {
         self.progress.is_open()

@@ -10,7 +10,8 @@ use trimtab_vocab::{
 };
 
 use super::{
-    answer_message, batch, budget, choosing, finish, finish_for, gone, instructions, network, overtime, series,
+    answer_message, batch, budget, choosing, elicitation, finish, finish_for, gone, instructions, network, overtime,
+    series,
 };
 use crate::permit;
 use crate::proposal::command::visible;
@@ -239,6 +240,9 @@ pub(crate) fn answered(
     if let Some(rule) = checkpoint.ask.rule().filter(|_| suggests) {
         suggest(step, &request, rule);
     }
+    if let Ask::Elicitation(ask) = &checkpoint.ask {
+        return elicitation::answered(step, ask, &choice, text.as_deref());
+    }
     if let Ask::Overtime { call, .. } = &checkpoint.ask {
         return overtime::answered(step, call, &choice);
     }
@@ -306,6 +310,7 @@ fn accepted(
     let of_series = matches!(checkpoint.ask, Ask::Commands(_)).then(|| step.session.unfinished(request)).flatten();
     let objection = of_series
         .and_then(|active| series::objection(active, &choice, text.as_deref()))
+        .or_else(|| elicitation::objection(&checkpoint.ask, &choice, text.as_deref()))
         .or_else(|| network::objection(&checkpoint.ask, &choice, text.as_deref()))
         .or_else(|| flow::objection(step, checkpoint, &choice, text.as_deref()))
         .or_else(|| subtasks::objection(step.session, checkpoint, &choice, text.as_deref()));

@@ -141,6 +141,7 @@ pub(super) fn load(step: &mut Transition<'_>) {
         files: Vec::new(),
         marked: Vec::new(),
         urls: Vec::new(),
+        resources: Vec::new(),
         instructions,
         overview: None,
         servers,

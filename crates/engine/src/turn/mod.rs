@@ -11,6 +11,7 @@ mod circles;
 mod claims;
 pub(crate) mod context;
 pub(crate) mod control;
+pub(crate) mod elicitation;
 pub mod ending;
 mod fallback;
 mod fit;
@@ -39,13 +40,14 @@ mod watched;
 use serde_json::json;
 use trimtab_vocab::event::{
     AbsentFile, BugFact, ContextFact, DoneFacts, Level, LoadedFile, ModelFact, ReplyFact, RequestFact, RouteDecision,
-    RouteFact, Stage, Status, UsageFact,
+    RouteFact, Stage, Status, UnreadResource, UsageFact,
 };
 use trimtab_vocab::format::Plural;
 use trimtab_vocab::wording::{Notice, ProblemText, StageLabel};
 use trimtab_vocab::{
-    AskPurpose, CallId, ContextStrategy, Fault, InstructionFile, LearnedFacts, ListedServer, Message, ModelFacts, Part,
-    Problem, ProblemKind, Purpose, RefKey, Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
+    AskPurpose, CallId, ContextStrategy, Fault, InstructionFile, LearnedFacts, ListedServer, Message, ModelFacts,
+    NamedResource, Part, Problem, ProblemKind, Purpose, RefKey, Reply, RequestId, Retry, StopReason, TimerId, Usage,
+    sensitive_paths,
 };
 
 use crate::calls::{budget, fast, model, purpose, retry, send, send_with};
@@ -158,7 +160,8 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
         pictures::add_readme(&active.request.text, &mut named);
     }
     let trusted = permit::is_trusted(step.session, active);
-    if !trusted && !named.files.is_empty() && named.is_explicit && active.trust.answer.is_none() {
+    let names_something = (named.is_explicit && !named.files.is_empty()) || !named.resources.is_empty();
+    if !trusted && names_something && active.trust.answer.is_none() {
         return answers::ask_for_trust(step);
     }
     let (files, marked) = if trusted { (named.files, named.marked) } else { (Vec::new(), Vec::new()) };
@@ -176,14 +179,16 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
         bytes: context::overview_bytes(&model(&active.request).1),
     });
     let servers = trusted && works && !is_worker(active);
+    let resources = if trusted && !is_worker(active) { named.resources } else { Vec::new() };
     let called = active.request.pill.as_ref().and_then(|pill| pill.skill.clone());
     let skills = (works && !is_worker(active) && (trusted || called.is_some()))
         .then_some(SkillQuery { with_folder: trusted, called });
     let is_idle = instructions.is_empty() && overview.is_none() && !servers && skills.is_none();
-    if files.is_empty() && urls.is_empty() && is_idle {
+    let names_nothing = files.is_empty() && urls.is_empty() && resources.is_empty();
+    if names_nothing && is_idle {
         return next(step);
     }
-    if !files.is_empty() || !urls.is_empty() {
+    if !names_nothing {
         step.enter(&request, Stage::Intake, StageLabel::Analyzing);
     }
     let mut hosts: Vec<String> = urls.iter().filter_map(|url| tools::host_of(url)).collect();
@@ -195,7 +200,10 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     for host in hosts {
         step.emit(Some(&request), tools::interrogating(Stage::Intake, &host));
     }
-    step.request(Effect::Load { request, files, marked, urls, instructions, overview, servers, skills });
+    for NamedResource { server, uri } in &resources {
+        step.audit(&request, "mcp", json!({"op": "read", "server": server, "uri": uri}));
+    }
+    step.request(Effect::Load { request, files, marked, urls, resources, instructions, overview, servers, skills });
 }
 
 /// Whether the request is a sub-task. A worker has no MCP servers: its copy of the folder is not the folder that they
@@ -211,6 +219,7 @@ pub(crate) struct LoadedContext {
     pub(crate) instructions: Option<String>,
     pub(crate) instruction_files: Vec<InstructionFile>,
     pub(crate) servers: Option<Vec<ListedServer>>,
+    pub(crate) unread: Vec<UnreadResource>,
 }
 
 /// What the request names was read.
@@ -220,7 +229,7 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
     if active.phase != Phase::Loading && !is_midway {
         return;
     }
-    let LoadedContext { files, missing, instructions, instruction_files, servers } = loaded;
+    let LoadedContext { files, missing, instructions, instruction_files, servers, unread: resources } = loaded;
     let Some(accepted) = instructions::settle(step, request, instruction_files) else { return };
     let joined = instructions::joined(&accepted, prompt::instructions_cap(&model_of(step).1));
     let (joined, cut) = joined.map_or((None, Vec::new()), |(text, cut)| (Some(text), cut));
@@ -235,12 +244,17 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
     let files = context::fitting(files, &model_of(step).1);
     let files: Vec<LoadedFile> = if in_form { files.into_iter().map(raw).collect() } else { files };
     let count = files.len();
-    let unread = [unread(step, &missing, absent), uninstructed(step, &missing)].concat();
+    let resources = resources.into_iter().map(|UnreadResource { path, reason }| Notice::UnreadResource(path, reason));
+    let unread = [unread(step, &missing, absent), uninstructed(step, &missing), resources.collect()].concat();
     if let Some(servers) = servers {
         servers::note(step, servers);
     }
     if count > 0 || !missing.is_empty() || instructions.is_some() {
-        let heading = |file: &LoadedFile| if in_form { file.path.clone() } else { context::heading(&file.path) };
+        let heading = |file: &LoadedFile| match NamedResource::read(&file.path).filter(|_| file.hash.is_none()) {
+            Some(resource) => context::resource_heading(&resource),
+            None if in_form => file.path.clone(),
+            None => context::heading(&file.path),
+        };
         let headings = files.iter().map(heading).collect();
         step.emit(Some(request), ContextFact::Loaded { files, missing, instructions, headings });
     }

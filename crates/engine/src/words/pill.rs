@@ -273,7 +273,7 @@ fn fill(body: &str, all: &str, words: &[&str]) -> String {
 }
 
 /// The words of arguments; quotes hold several together.
-fn split(arguments: &str) -> Vec<&str> {
+pub fn split(arguments: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = arguments.trim_start();
     while let Some(first) = rest.chars().next() {

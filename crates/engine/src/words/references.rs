@@ -1,4 +1,6 @@
-//! The files and pages that a request's text names. Only the world knows whether a file exists.
+//! The files, pages, and resources that a request's text names. Only the world knows whether a file exists.
+
+use trimtab_vocab::NamedResource;
 
 use crate::proposal::file_names;
 
@@ -9,6 +11,8 @@ pub struct References {
     pub files: Vec<String>,
     /// Pages.
     pub urls: Vec<NamedUrl>,
+    /// Resources of MCP servers: `@SERVER:URI`.
+    pub resources: Vec<NamedResource>,
     /// At least one file is named with an `@`.
     pub is_explicit: bool,
     /// Files that are named with an `@` and are hardly anything else: `@alice` and `@property` are not files, and
@@ -43,6 +47,10 @@ pub fn references(text: &str) -> References {
             let named = NamedUrl { url: word.to_owned(), is_explicit: marked };
             if found.urls.len() < MOST && !found.urls.iter().any(|known| known.url == named.url) {
                 found.urls.push(named);
+            }
+        } else if let Some(named) = NamedResource::read(word).filter(|_| marked) {
+            if found.resources.len() < MOST && !found.resources.contains(&named) {
+                found.resources.push(named);
             }
         } else if (marked && !word.is_empty() && !word.contains('@')) || is_path(word) {
             found.is_explicit |= marked;
@@ -154,6 +162,15 @@ mod tests {
         let text = "@src/nope.rs @\"my notes.txt\" @../a/b @Makefile @alice @property @pytest.fixture @types/node \
                     @app.get(\"/users\") ada@example.org @Override, src/plain.rs @src/nope.rs";
         assert_eq!(references(text).marked, ["src/nope.rs", "my notes.txt", "../a/b"]);
+    }
+
+    #[test]
+    fn resources_of_servers_are_named_with_an_at_sign() {
+        let found =
+            references("Compare @docs:file:///a.md, (@db:table://users) and @\"docs:file:///b c.md\" docs:file:///d");
+        let labels: Vec<String> = found.resources.iter().map(NamedResource::label).collect();
+        assert_eq!(labels, ["docs:file:///a.md", "db:table://users", "docs:file:///b c.md"]);
+        assert!(found.files.is_empty() && found.marked.is_empty(), "{found:?}");
     }
 
     #[test]

@@ -47,8 +47,9 @@ impl Actor {
                 // Not among the waits of the request: a name may come after its end.
                 self.tasks.spawn(effects::title(deps, reporter, request, prompt));
             }
-            Effect::Load { request, files, marked, urls, instructions, overview, servers, skills } => {
-                self.start_load(request, tools::Named { files, marked, urls, instructions, overview, servers, skills });
+            Effect::Load { request, files, marked, urls, resources, instructions, overview, servers, skills } => {
+                let named = tools::Named { files, marked, urls, resources, instructions, overview, servers, skills };
+                self.start_load(request, named);
             }
             Effect::Read { request, call, op } => self.start_tool(request, call, tools::ToolWork::Read(op)),
             Effect::ReadSkill { request, call, skill, file } => {
@@ -56,7 +57,16 @@ impl Actor {
             }
             Effect::ListServers { request, call } => self.start_tool(request, call, tools::ToolWork::ListServers),
             Effect::CallServer { request, call, plan } => {
-                self.start_tool(request, call, tools::ToolWork::CallServer(plan));
+                let (sender, replies) = mpsc::channel(1);
+                self.server_calls.retain(|_, sender| !sender.is_closed());
+                self.server_calls.insert(call.clone(), sender);
+                self.start_tool(request, call, tools::ToolWork::CallServer { plan, replies });
+            }
+            Effect::AnswerServer { call, reply } => {
+                // A call asks one question at a time.
+                if let Some(replies) = self.server_calls.get(&call) {
+                    let _ = replies.try_send(reply);
+                }
             }
             Effect::RunHook { request, run, plan, watch, hook } => {
                 let start = HookStart { plan, watch, hook: *hook };

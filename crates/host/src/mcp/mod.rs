@@ -1,27 +1,28 @@
 //! MCP servers: which there are, and what sessions and the user do with them.
 
 mod entries;
+mod prompts;
 mod servers;
 
 pub use entries::{EditorServer, ServerEntry, ServerFile, ServerSource, ServerStanding};
 pub(crate) use entries::{SERVER_NAMES, UserServer, files_named_in, is_replaceable, is_server_name};
-pub(crate) use servers::McpServers;
 pub use servers::PlacedServer;
+pub(crate) use servers::{KnownOffers, McpServers};
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, mpsc};
 use tokio::time::timeout;
 use trimtab_engine::Input;
-use trimtab_vocab::event::{Fact, ModelFact, ToolStatus};
+use trimtab_vocab::event::{Fact, LoadedFile, ModelFact, ToolStatus, UnreadResource};
 use trimtab_vocab::{
-    ListedServer, Problem, ProblemKind, ReadResult, RefKey, RequestId, RuleVerdict, ServerCall, ServerTool, SessionId,
-    server_mark,
+    CallId, ListedServer, NamedResource, Problem, ProblemKind, ReadResult, RefKey, RequestId, RuleVerdict, ServerCall,
+    ServerPrompt, ServerReply, ServerResource, ServerTool, SessionId, server_mark,
 };
-use trimtab_world::mcp::{McpError, ToolAnswer};
+use trimtab_world::mcp::{AskedInput, CallAsker, McpError, ToolAnswer};
 use trimtab_world::store::StoreError;
 
 use crate::actor::read_rules;
@@ -124,25 +125,92 @@ impl FolderServers {
     }
 
     /// Calls a tool. What comes back is marked as data.
-    async fn call(&self, call: &ServerCall) -> Result<ToolAnswer, McpError> {
+    async fn call(&self, call: &ServerCall, asker: CallAsker) -> Result<ToolAnswer, McpError> {
         let ServerCall { server, tool, input, .. } = call;
-        let Some(placed) = self.placed.iter().find(|placed| placed.entry.name == *server) else {
-            return Err(McpError::NotConnected(format!("There is no longer an MCP server named {server}.")));
-        };
-        self.servers.call(placed, tool, input.clone()).await
+        let gone = || McpError::NotConnected(format!("There is no longer an MCP server named {server}."));
+        self.servers.call(self.find(server).ok_or_else(gone)?, tool, input.clone(), Some(asker)).await
     }
+
+    /// Reads a resource that the user names.
+    async fn read(&self, resource: &NamedResource) -> Result<ToolAnswer, McpError> {
+        let NamedResource { server, uri } = resource;
+        let missing = || McpError::NotConnected(format!("There is no MCP server named {server}."));
+        self.servers.connect(self.find(server).ok_or_else(missing)?).await?.read_resource(uri).await
+    }
+
+    fn find(&self, server: &str) -> Option<&PlacedServer> {
+        self.placed.iter().find(|placed| placed.entry.name == *server)
+    }
+}
+
+/// Reads resources that a request names, until there is no room `left`. Says which could not be read.
+pub(crate) async fn load_resources(
+    servers: Option<&FolderServers>,
+    resources: Vec<NamedResource>,
+    loaded: &mut Vec<LoadedFile>,
+    left: &mut usize,
+) -> Vec<UnreadResource> {
+    let mut unread = Vec::new();
+    for resource in resources {
+        let path = resource.label();
+        let read = match servers {
+            Some(servers) if *left > 0 => servers.read(&resource).await,
+            Some(_) => Err(McpError::Refused("The request names more than can be loaded.".to_owned())),
+            None => Err(McpError::NotConnected("There are no MCP servers here.".to_owned())),
+        };
+        match read {
+            Ok(ToolAnswer { mut text, .. }) => {
+                if text.len() > *left {
+                    text.truncate(text.floor_char_boundary(*left));
+                    text.push_str("\n[... the rest is left out ...]");
+                }
+                *left = left.saturating_sub(text.len());
+                loaded.push(LoadedFile { path, text, hash: None });
+            }
+            Err(error) => unread.push(UnreadResource { path, reason: error.to_string() }),
+        }
+    }
+    unread
+}
+
+/// Sends what a server asks during a call to the session, one question at a time, and its answers to the server.
+pub(crate) async fn relay_questions(
+    reporter: &ActorHandle,
+    call: &CallId,
+    mut asked: mpsc::Receiver<AskedInput>,
+    mut replies: mpsc::Receiver<ServerReply>,
+) {
+    while let Some(AskedInput { question, reply }) = asked.recv().await {
+        let input = Input::ServerAsked { call: call.clone(), question: Box::new(question) };
+        if reporter.mailbox.send(input).await.is_err() {
+            return;
+        }
+        let Some(answer) = replies.recv().await else { return };
+        // The server may have gone meanwhile.
+        let _ = reply.send(answer);
+    }
+    // Nothing more can be asked. The call goes on.
+    std::future::pending().await
+}
+
+/// Whose call it is, and where.
+#[derive(Clone, Copy)]
+pub(crate) struct CallPlace<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) request: &'a RequestId,
+    pub(crate) folder: &'a str,
 }
 
 /// Carries out an approved call.
 pub(crate) async fn call(
     deps: &ActorContext,
-    session: &SessionId,
-    request: &RequestId,
-    folder: &str,
+    place: CallPlace<'_>,
     call: &ServerCall,
+    asker: CallAsker,
 ) -> Result<ReadResult, StoreError> {
+    let CallPlace { session, request, folder } = place;
     let done = match placed(deps, session, folder).await? {
-        Some(servers) => servers.call(call).await,
+        Some(servers) => servers.call(call, asker).await,
         None => Err(McpError::NotConnected("There are no MCP servers here.".to_owned())),
     };
     let seen = |status, text, images| ReadResult { status, text, images, files: Vec::new() };
@@ -179,6 +247,8 @@ pub struct CheckedServer {
     /// Its own name, its version, and the revision of the protocol.
     pub about: String,
     pub tools: Vec<ServerTool>,
+    pub resources: Vec<ServerResource>,
+    pub prompts: Vec<ServerPrompt>,
     pub notes: Vec<String>,
     /// The last lines that it wrote to its standard error.
     pub errors: Vec<String>,
@@ -255,7 +325,32 @@ impl Servers<'_> {
         let wrong = |error: McpError| unusable(server, &error);
         let connection = servers.connect(server).await.map_err(wrong)?;
         let (tools, notes) = servers.list(server).await.map_err(wrong)?;
-        Ok(CheckedServer { name, about: connection.about(), tools, notes, errors: connection.last_errors() })
+        let KnownOffers { resources, prompts } = servers.known_offers(server).unwrap_or_default();
+        let (about, errors) = (connection.about(), connection.last_errors());
+        Ok(CheckedServer { name, about, tools, resources, prompts, notes, errors })
+    }
+
+    /// The resources of a folder's servers that are on, as far as they are known. Nothing is started for it.
+    pub async fn known_resources(
+        self,
+        profile: &Profile,
+        folder: &str,
+    ) -> Result<Vec<(String, ServerResource)>, Problem> {
+        let servers = self.all()?;
+        let (placed, _) = self.list(profile, folder).await?;
+        let mut all = Vec::new();
+        for server in placed.iter().filter(|server| server.standing == ServerStanding::On) {
+            let offers = servers.known_offers(server).unwrap_or_default();
+            all.extend(offers.resources.into_iter().map(|resource| (server.entry.name.clone(), resource)));
+        }
+        Ok(all)
+    }
+
+    /// Reads a resource for the user.
+    pub async fn read(self, server: &PlacedServer, uri: &str) -> Result<ToolAnswer, Problem> {
+        let wrong = |error: McpError| unusable(server, &error);
+        let connection = self.all()?.connect(server).await.map_err(wrong)?;
+        connection.read_resource(uri).await.map_err(wrong)
     }
 
     /// Calls a tool for the user, who needs no permission of their own.
@@ -265,7 +360,7 @@ impl Servers<'_> {
         tool: &str,
         input: Map<String, Value>,
     ) -> Result<ToolAnswer, Problem> {
-        self.all()?.call(server, tool, input).await.map_err(|error| unusable(server, &error))
+        self.all()?.call(server, tool, input, None).await.map_err(|error| unusable(server, &error))
     }
 }
 

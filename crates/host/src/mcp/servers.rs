@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::Instant;
-use trimtab_vocab::{ListedServer, Rule, ServerTool, SessionId};
-use trimtab_world::mcp::{Connection, McpAddress, McpError, ToolAnswer};
+use trimtab_vocab::{ListedServer, Rule, ServerPrompt, ServerResource, ServerTool, SessionId};
+use trimtab_world::mcp::{CallAsker, Connection, McpAddress, McpError, OfferList, ToolAnswer};
 use trimtab_world::sandbox::server::ServerProcess;
 use trimtab_world::store::LocalFiles;
 
@@ -70,6 +71,15 @@ struct SlotState {
     failures: u32,
     /// Not tried again before this.
     not_before: Option<Instant>,
+}
+
+/// What a server offers besides tools, as it was listed last.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct KnownOffers {
+    #[serde(default)]
+    pub(crate) resources: Vec<ServerResource>,
+    #[serde(default)]
+    pub(crate) prompts: Vec<ServerPrompt>,
 }
 
 /// A server in a folder, and whether it may be started.
@@ -289,6 +299,11 @@ impl McpServers {
         serde_json::from_str(&self.files.read(&file_of(server))?).ok()
     }
 
+    /// The resources and prompts as they were listed last.
+    pub(crate) fn known_offers(&self, server: &PlacedServer) -> Option<KnownOffers> {
+        serde_json::from_str(&self.files.read(&offers_file_of(server))?).ok()
+    }
+
     fn problem(&self, server: &PlacedServer) -> Option<String> {
         self.slot(server).problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -324,19 +339,29 @@ impl McpServers {
         self.refresh(server, &connection).await
     }
 
-    /// Lists the tools again. If that fails, the old list stays.
+    /// Lists again what the server offers. If that fails, the old list stays.
     async fn refresh(
         &self,
         server: &PlacedServer,
         connection: &Connection,
     ) -> Result<(Vec<ServerTool>, Vec<String>), McpError> {
-        let listed = connection.tools(server.entry.trusts_annotations).await?;
+        let mut listed = connection.tools(server.entry.trusts_annotations).await?;
         if self.known_tools(server).as_ref() != Some(&listed.tools) {
             let text = serde_json::to_string(&listed.tools).unwrap_or_default();
             if let Err(error) = self.files.write(&file_of(server), &text) {
                 tracing::warn!(%error, "the tools of an MCP server cannot be kept");
             }
             self.changed.send_modify(|times| *times += 1);
+        }
+        // After the tools, because requests wait for those.
+        let OfferList { resources, prompts, notes } = connection.offers().await;
+        listed.notes.extend(notes);
+        let offers = KnownOffers { resources, prompts };
+        if self.known_offers(server).as_ref() != Some(&offers) {
+            let text = serde_json::to_string(&offers).unwrap_or_default();
+            if let Err(error) = self.files.write(&offers_file_of(server), &text) {
+                tracing::warn!(%error, "the resources and prompts of an MCP server cannot be kept");
+            }
         }
         Ok((listed.tools, listed.notes))
     }
@@ -415,8 +440,9 @@ impl McpServers {
         server: &PlacedServer,
         tool: &str,
         input: Map<String, Value>,
+        asker: Option<CallAsker>,
     ) -> Result<ToolAnswer, McpError> {
-        self.connect(server).await?.call(tool, input).await
+        self.connect(server).await?.call(tool, input, asker).await
     }
 
     fn address(&self, server: &PlacedServer) -> McpAddress {
@@ -452,6 +478,12 @@ fn file_of(server: &PlacedServer) -> String {
     let folder = if server.entry.source == ServerSource::User { "" } else { server.folder.as_str() };
     let ServerEntry { hash, trusts_annotations, .. } = &server.entry;
     LocalFiles::name("mcp-tools", &format!("{hash} {folder} {trusts_annotations}"))
+}
+
+/// Where its resources and prompts are kept.
+fn offers_file_of(server: &PlacedServer) -> String {
+    let folder = if server.entry.source == ServerSource::User { "" } else { server.folder.as_str() };
+    LocalFiles::name("mcp-offers", &format!("{} {folder}", server.entry.hash))
 }
 
 #[cfg(test)]

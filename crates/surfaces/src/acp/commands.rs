@@ -1,8 +1,8 @@
 //! Commands that begin with a slash: those of the program itself, and the user's workflows.
 
 use agent_client_protocol_schema::v1::{AvailableCommand, AvailableCommandInput, UnstructuredCommandInput};
+use trimtab_host::Client;
 use trimtab_host::config::Profile;
-use trimtab_host::{Client, Pills};
 use trimtab_vocab::{Control, Mode, OnConflict, Problem, SessionId, format};
 
 use crate::slash::{self, COMMANDS, SlashCommand, SlashReading, SlashSurface};
@@ -78,9 +78,7 @@ fn capitalized(text: &str) -> String {
 
 /// The commands that the client offers: these, and the workflows that can be called in the folder.
 pub(super) async fn available(client: &Client, profile: &Profile, folder: &str) -> Vec<AvailableCommand> {
-    // The names of a folder's workflows are not read before the user trusts the folder.
-    let is_trusted = client.permissions().trusts(profile, folder).await.unwrap_or(false);
-    let pills = Pills::load(profile, is_trusted.then_some(folder));
+    let pills = client.pills(profile, folder).await.unwrap_or_default();
     let hint = |text: &str| {
         (!text.is_empty()).then(|| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(text)))
     };

@@ -40,14 +40,12 @@ use trimtab_host::config::{self, Profile};
 use trimtab_host::{Client, NO_FOLDER};
 use trimtab_vocab::{ProblemKind, SessionId};
 
+use crate::bounded_lines::{InputLine, LineReader};
 use buffers::ClientBuffers;
 use peer::{Peer, written};
 use servers::GivenServers;
 use session::{EditorContext, OpenSession, SessionCall, problem_error};
-use wire::{
-    BrokenMessage, Incoming, InputLine, LONGEST_LINE, LineReader, RawParams, bad_params, invalid, params,
-    unknown_method,
-};
+use wire::{BrokenMessage, Incoming, LONGEST_LINE, RawParams, bad_params, invalid, params, unknown_method};
 
 /// Sessions that one client can have open.
 const OPEN_SESSIONS: usize = 64;

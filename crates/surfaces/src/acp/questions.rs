@@ -185,6 +185,9 @@ impl OpenQuestion {
             }
         };
         let mut message = self.heading();
+        if let (Ask::Elicitation(asked_by), false) = (&self.ask, questions.is_empty()) {
+            words::server_says(asked_by).iter().for_each(|line| message.push_str(&format!("\n{line}")));
+        }
         if questions.is_empty() {
             words::details(&self.ask).iter().for_each(|line| message.push_str(&format!("\n{line}")));
         }

@@ -1,4 +1,4 @@
-//! JSON-RPC by lines: a reader that bounds what it takes in, and the kinds of messages. Every line is hostile until it
+//! JSON-RPC by lines: the kinds of messages. Every line is hostile until it
 //! is parsed, and a line that cannot be parsed is answered with an error.
 
 use std::collections::BTreeMap;
@@ -7,68 +7,9 @@ use agent_client_protocol_schema::rpc::RequestId;
 use agent_client_protocol_schema::v1::Error;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
 /// Bytes of a line at most: a prompt may bring images, each in base64, and a text up to the limit of a request.
 pub(super) const LONGEST_LINE: usize = 64 * 1024 * 1024;
-/// A buffer that a large message has grown is given back.
-const KEPT_CAPACITY: usize = 1024 * 1024;
-
-/// A line of the client.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum InputLine<'a> {
-    Text(&'a [u8]),
-    /// It was longer than [`LONGEST_LINE`] and was not kept.
-    TooLong,
-}
-
-/// Reads lines, none of them longer than a limit.
-pub(super) struct LineReader<R> {
-    input: R,
-    line: Vec<u8>,
-    limit: usize,
-}
-
-impl<R: AsyncBufRead + Unpin> LineReader<R> {
-    pub(super) fn new(input: R, limit: usize) -> Self {
-        Self { input, line: Vec::new(), limit }
-    }
-
-    /// The next line that is not blank; none at the end of the input.
-    pub(super) async fn next(&mut self) -> std::io::Result<Option<InputLine<'_>>> {
-        loop {
-            self.line.clear();
-            self.line.shrink_to(KEPT_CAPACITY);
-            let (mut is_whole, mut is_too_long) = (false, false);
-            while !is_whole {
-                let chunk = self.input.fill_buf().await?;
-                if chunk.is_empty() {
-                    if self.line.is_empty() && !is_too_long {
-                        return Ok(None);
-                    }
-                    break;
-                }
-                let end = chunk.iter().position(|byte| *byte == b'\n');
-                is_whole = end.is_some();
-                let taken = end.unwrap_or(chunk.len());
-                is_too_long |= self.line.len() + taken > self.limit;
-                if is_too_long {
-                    self.line.clear();
-                } else {
-                    self.line.extend_from_slice(&chunk[..taken]);
-                }
-                self.input.consume(taken + usize::from(is_whole));
-            }
-            if is_too_long {
-                return Ok(Some(InputLine::TooLong));
-            }
-            if !self.line.trim_ascii().is_empty() {
-                break;
-            }
-        }
-        Ok(Some(InputLine::Text(self.line.trim_ascii())))
-    }
-}
 
 /// The parameters of a message, not parsed yet.
 pub(super) type RawParams = Option<Box<RawValue>>;
@@ -184,6 +125,7 @@ pub(super) fn unknown_method(method: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounded_lines::{InputLine, LineReader};
 
     async fn lines(text: &[u8], limit: usize) -> Vec<String> {
         let mut reader = LineReader::new(text, limit);

@@ -25,11 +25,12 @@ use super::{CliOutcome, telemetry};
 use crate::output::StdStream;
 use crate::words::{self, details};
 use asked::{PromptState, answered, part};
+pub(super) use object::OutcomeObject;
 pub(super) use recap::Recap;
 pub(super) use screen::ASKED_ELSEWHERE;
 use screen::RunPrinter;
-pub(super) use since::is_parked;
-use since::{asked_of, has_more, held_up_by, is_open, is_reopened, rests_since};
+use since::{asked_of, has_more, held_up_by, is_open, rests_since};
+pub(super) use since::{is_parked, is_reopened};
 use workers::WorkerFollower;
 
 /// How a request is shown.
@@ -386,11 +387,18 @@ impl Follower<'_> {
                 describe(&open);
                 self.question = PromptState::ask(self.asking, &open, true);
             }
+            // Its request waits elsewhere, and so would a script.
+            Some(open) if self.asking == Attendance::Nobody && is_elicitation(&open) => return Ok(Some(WAITS)),
             Some(_) if is_parked(self.client, &self.sent).await? => return Ok(Some(WAITS)),
             _ => {}
         }
         Ok(None)
     }
+}
+
+/// Whether an MCP server asks it.
+fn is_elicitation(event: &Event) -> bool {
+    matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { ask: Ask::Elicitation(_), .. }))
 }
 
 /// Whether a question holds one sub-task up, and not the request.

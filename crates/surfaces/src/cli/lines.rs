@@ -2,7 +2,7 @@
 //! what comes of it is told in lines, and questions are asked in lines.
 
 use trimtab_host::config::Profile;
-use trimtab_host::{Client, Manner, Pills, RequestDraft, SendTo, WhenBusy};
+use trimtab_host::{Client, Manner, RequestDraft, SendTo, WhenBusy};
 use trimtab_vocab::{Autonomy, Mode, Problem, ProblemKind, SessionId};
 
 use super::follow::{Attendance, OutputForm, follow};
@@ -37,9 +37,7 @@ pub(super) async fn talk(
     let client = Client::open(&profile)?.on("plain");
     local_model::choose(&client, &mut profile, true).await.unwrap_or_else(|error| problem(&error));
     note("Trimtab in plain lines. Type a request. /help lists the commands, and /quit quits.");
-    // Nothing of a folder is read before the person trusts it.
-    let trusted = client.permissions().trusts(&profile, &folder).await?;
-    let pills = Pills::load(&profile, trusted.then_some(folder.as_str()));
+    let pills = client.pills(&profile, &folder).await?;
     let workflows = pills.list().map(|(name, _)| name).collect();
     let refused = String::new();
     let mut talk = PlainTalk { client, profile, folder, session, mode: Mode::Auto, autonomy, workflows, refused };

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use trimtab_host::config::{self, NewServer, Profile};
-use trimtab_host::{Client, PlacedServer, ServerSource, ServerStanding};
+use trimtab_host::{CheckedServer, Client, PlacedServer, ServerSource, ServerStanding};
 use trimtab_vocab::event::Status;
 use trimtab_vocab::format;
-use trimtab_vocab::{Problem, ProblemKind};
+use trimtab_vocab::{Problem, ProblemKind, ServerResource};
 
 use super::output::{self, note, print, print_json};
-use super::{CliOutcome, approval, place};
+use super::{CliOutcome, approval, mcp_serve, place};
 use crate::words;
 
 const EXAMPLES: &str = "\
@@ -83,6 +83,29 @@ enum McpCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Connect the servers and list their resources
+    Resources {
+        /// Name of the server [default: all]
+        name: Option<String>,
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Read a resource and print it
+    Read {
+        /// Name of the server
+        name: String,
+        /// Address of the resource
+        uri: String,
+    },
+    /// Connect the servers and list their prompts
+    Prompts {
+        /// Name of the server [default: all]
+        name: Option<String>,
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
     /// Call a tool and print its result
     Call {
         /// Name of the server
@@ -98,6 +121,8 @@ enum McpCommand {
     },
     /// Connect the servers and look for problems
     Doctor,
+    /// Serve other agents as an MCP server on standard input and output
+    Serve,
 }
 
 impl McpArgs {
@@ -115,8 +140,12 @@ impl McpArgs {
             McpCommand::Enable { name, yes } => setup.enable(&name, yes).await,
             McpCommand::Disable { name } => setup.disable(&name).await,
             McpCommand::Tools { name, json } => setup.tools(name.as_deref(), json).await,
+            McpCommand::Resources { name, json } => setup.resources(name.as_deref(), json).await,
+            McpCommand::Read { name, uri } => setup.read(&name, &uri).await,
+            McpCommand::Prompts { name, json } => setup.prompts(name.as_deref(), json).await,
             McpCommand::Call { name, tool, input, json } => setup.call(&name, &tool, &input, json).await,
             McpCommand::Doctor => setup.check().await,
+            McpCommand::Serve => mcp_serve::serve(setup.profile, setup.client.on("mcp"), setup.folder).await,
         }
     }
 }
@@ -245,20 +274,76 @@ impl Setup {
         }
     }
 
-    async fn tools(&self, name: Option<&str>, json: bool) -> Result<CliOutcome, Problem> {
-        let mut outcome = CliOutcome::Done;
+    /// Connects the servers that a command is about. One that cannot be connected does not keep the others from it.
+    async fn checked(&self, name: Option<&str>) -> Result<(Vec<CheckedServer>, CliOutcome), Problem> {
+        let (mut all, mut outcome) = (Vec::new(), CliOutcome::Done);
         for server in self.chosen(name).await? {
-            let checked = match (self.client.servers().check(&server).await, name) {
-                (Ok(checked), _) => checked,
+            match (self.client.servers().check(&server).await, name) {
+                (Ok(checked), _) => all.push(checked),
                 (Err(problem), Some(_)) => return Err(problem),
-                // The others are listed all the same.
                 (Err(problem), None) => {
                     outcome = CliOutcome::Finished(Status::Failed);
                     output::problem(&problem);
+                }
+            }
+        }
+        Ok((all, outcome))
+    }
+
+    async fn resources(&self, name: Option<&str>, json: bool) -> Result<CliOutcome, Problem> {
+        let (checked, outcome) = self.checked(name).await?;
+        for server in &checked {
+            for resource in &server.resources {
+                let ServerResource { uri, name, description, is_template } = resource;
+                if json {
+                    print_json(&json!({
+                        "server": server.name, "uri": uri, "name": name, "description": description,
+                        "isTemplate": is_template,
+                    }))?;
                     continue;
                 }
-            };
-            let name = &server.entry.name;
+                let about = if description.is_empty() { name } else { description };
+                print(&format!("@{}:{uri}\n    {about}\n", server.name))?;
+            }
+        }
+        if !json && checked.iter().all(|server| server.resources.is_empty()) {
+            print("There are no resources.\n")?;
+        }
+        Ok(outcome)
+    }
+
+    async fn read(&self, name: &str, uri: &str) -> Result<CliOutcome, Problem> {
+        let server = self.find(name).await?;
+        let read = self.client.servers().read(&server, uri).await?;
+        print(&format!("{}\n", read.text.trim_end()))?;
+        Ok(CliOutcome::Done)
+    }
+
+    async fn prompts(&self, name: Option<&str>, json: bool) -> Result<CliOutcome, Problem> {
+        let (checked, outcome) = self.checked(name).await?;
+        for server in &checked {
+            for prompt in &server.prompts {
+                if json {
+                    print_json(&json!({
+                        "server": server.name, "prompt": prompt.name, "description": prompt.description,
+                        "arguments": prompt.arguments,
+                    }))?;
+                    continue;
+                }
+                let usage = format!("/{}:{} {}", server.name, prompt.name, prompt.usage());
+                print(&format!("{}\n    {}\n", usage.trim_end(), prompt.description))?;
+            }
+        }
+        if !json && checked.iter().all(|server| server.prompts.is_empty()) {
+            print("There are no prompts.\n")?;
+        }
+        Ok(outcome)
+    }
+
+    async fn tools(&self, name: Option<&str>, json: bool) -> Result<CliOutcome, Problem> {
+        let (all, outcome) = self.checked(name).await?;
+        for checked in all {
+            let name = &checked.name;
             for tool in &checked.tools {
                 let marks: Vec<&str> = [(tool.read_only, "read-only"), (tool.destructive, "destructive")]
                     .iter()
@@ -319,8 +404,15 @@ impl Setup {
             }
             match self.client.servers().check(server).await {
                 Ok(checked) => {
-                    let count = format::plural(checked.tools.len(), "tool");
-                    print(&format!("ok       {name}: {}, {count}\n", checked.about))?;
+                    let counts = [
+                        (checked.tools.len(), "tool"),
+                        (checked.resources.len(), "resource"),
+                        (checked.prompts.len(), "prompt"),
+                    ];
+                    let is_shown = |(count, word): &(usize, &str)| *count > 0 || *word == "tool";
+                    let counts = counts.into_iter().filter(is_shown).map(|(count, word)| format::plural(count, word));
+                    let counts = counts.collect::<Vec<_>>().join(", ");
+                    print(&format!("ok       {name}: {}, {counts}\n", checked.about))?;
                     for line in checked.notes.iter().chain(&checked.errors) {
                         print(&format!("         {line}\n"))?;
                     }

@@ -26,6 +26,7 @@ mod lines;
 mod local_model;
 mod manual;
 mod mcp;
+mod mcp_serve;
 mod memory;
 mod models;
 mod number;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use trimtab_host::{PillKind, Pills as Known};
+use trimtab_host::{PillKind, Pills};
 use trimtab_vocab::Problem;
 
 use super::output::{note, print, print_json};
@@ -34,7 +34,10 @@ impl PillsArgs {
         let folder = place::folder(self.dir.as_deref())?;
         let (profile, client) = place::open(&[])?;
         let trusted = self.trust || client.permissions().trusts(&profile, &folder).await?;
-        let pills = Known::load(&profile, trusted.then_some(folder.as_str()));
+        let pills = match self.trust {
+            true => Pills::load(&profile, Some(folder.as_str())),
+            false => client.pills(&profile, &folder).await?,
+        };
         let lines: Vec<(String, String, String)> = pills
             .list()
             .map(|(name, known)| {

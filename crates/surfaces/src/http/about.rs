@@ -7,7 +7,8 @@ use axum::routing::get;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trimtab_host::{Extension, Pills};
+use trimtab_host::Extension;
+use trimtab_vocab::ServerResource;
 
 use super::Shared;
 use super::extract::QueryArgs;
@@ -18,8 +19,16 @@ pub(super) fn routes(api: Api) -> Api {
     let pills =
         RouteOperation::new("get", "listPills", "about", "List pills").query::<FolderQuery>().gives::<PillList>(
             StatusCode::OK,
-            "Your own pills, and the pills of the folder if it is trusted.",
+            "Your own pills, the pills of the folder if it is trusted, and the prompts of its MCP servers.",
             json!({"pills": [{"name": "review", "description": "Look at the last change", "arguments": "[what]"}]}),
+        );
+    let resources = RouteOperation::new("get", "listResources", "about", "List resources of MCP servers")
+        .query::<FolderQuery>()
+        .gives::<ResourceNames>(
+            StatusCode::OK,
+            "The resources that a request can name with `@`, as far as they are known. Nothing is started for it.",
+            json!({"resources": [{"mention": "docs:file:///readme.md", "server": "docs", "uri": "file:///readme.md",
+                "name": "Readme", "isTemplate": false}]}),
         );
     let extensions = RouteOperation::new("get", "listExtensions", "about", "List extensions")
         .query::<FolderQuery>()
@@ -30,7 +39,7 @@ pub(super) fn routes(api: Api) -> Api {
                 "source": "user", "origin": "/home/me/.claude/skills/pdf/SKILL.md", "reasons": []}]}),
     );
     let api = api.add("/extensions", get(known_extensions), vec![extensions]);
-    api.add("/pills", get(known_pills), vec![pills])
+    api.add("/resources", get(known_resources), vec![resources]).add("/pills", get(known_pills), vec![pills])
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -60,14 +69,49 @@ async fn known_pills(
     QueryArgs(wanted): QueryArgs<FolderQuery>,
 ) -> Result<Json<PillList>, Failure> {
     let folder = wanted.folder.as_deref().unwrap_or(&server.folder);
-    let trusted = server.client.permissions().trusts(&server.profile(), folder).await?;
-    let pills = Pills::load(&server.profile(), trusted.then_some(folder));
+    let pills = server.client.pills(&server.profile(), folder).await?;
     let known = pills.list().map(|(name, known)| PillInfo {
         name,
         description: known.definition.description.clone(),
         arguments: known.definition.arguments.clone(),
     });
     Ok(Json(PillList { pills: known.collect() }))
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ResourceNames {
+    resources: Vec<ResourceInfo>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ResourceInfo {
+    /// What follows the `@` in a request.
+    mention: String,
+    server: String,
+    uri: String,
+    name: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    description: String,
+    /// The address has placeholders such as `{id}`.
+    is_template: bool,
+}
+
+async fn known_resources(
+    State(server): State<Shared>,
+    QueryArgs(wanted): QueryArgs<FolderQuery>,
+) -> Result<Json<ResourceNames>, Failure> {
+    let folder = wanted.folder.as_deref().unwrap_or(&server.folder);
+    let found = server.client.servers().known_resources(&server.profile(), folder).await?;
+    let info = |(server, resource): (String, ServerResource)| ResourceInfo {
+        mention: format!("{server}:{}", resource.uri),
+        server,
+        uri: resource.uri,
+        name: resource.name,
+        description: resource.description,
+        is_template: resource.is_template,
+    };
+    Ok(Json(ResourceNames { resources: found.into_iter().map(info).collect() }))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -81,7 +125,7 @@ struct ExtensionList {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct ExtensionInfo {
-    /// `mcp`, `skill`, `command`, `pill`, or `instructions`.
+    /// `mcp`, `skill`, `command`, `pill`, `prompt`, or `instructions`.
     kind: &'static str,
     name: String,
     /// `loaded`, `pending`, or `ignored`.

@@ -155,17 +155,21 @@ fn is_text(input: &TerminalInput, keys: &KeyMap) -> bool {
     matches!(input, TerminalInput::Key(key) if key.typed().is_some() && keys.action(*key).is_none())
 }
 
+/// What can be called by `/name`. A workflow comes before a command with its name.
+fn commands_with(pills: Vec<(String, String)>) -> Arc<Vec<PickerItem>> {
+    let mut commands = slash::offered(SlashSurface::Terminal);
+    commands.retain(|(name, _)| !pills.iter().any(|(workflow, _)| workflow == name));
+    let commands = commands.into_iter().map(|(name, help)| PickerItem::noted(name, help));
+    let pills = pills.into_iter().map(|(name, help)| PickerItem::noted(name, help));
+    Arc::new(pills.chain(commands).collect())
+}
+
 impl App {
     pub(super) fn new(setting: AppOptions) -> Self {
         let AppOptions { theme, keys, size, now, folder, status, while_running, pills } = setting;
         let mut composer = Composer::new(folder);
         let workflows: Vec<String> = pills.iter().map(|(name, _)| name.clone()).collect();
-        // A workflow comes before a command with its name.
-        let mut commands = slash::offered(SlashSurface::Terminal);
-        commands.retain(|(name, _)| !workflows.iter().any(|workflow| workflow == name));
-        let commands = commands.into_iter().map(|(name, help)| PickerItem::noted(name, help));
-        let pills = pills.into_iter().map(|(name, help)| PickerItem::noted(name, help));
-        composer.offer(CompletionSource::Commands, Arc::new(pills.chain(commands).collect()));
+        composer.offer(CompletionSource::Commands, commands_with(pills));
         Self {
             theme,
             keys,
@@ -255,6 +259,10 @@ impl App {
                 }
             }
             Msg::Edited(text) => self.edited(text),
+            Msg::Workflows(pills) => {
+                self.launch.workflows = pills.iter().map(|(name, _)| name.clone()).collect();
+                self.composer.offer(CompletionSource::Commands, commands_with(pills));
+            }
             Msg::Files(files) => self.composer.offer(CompletionSource::Files, files),
             Msg::Failed(problem) | Msg::Lost(problem) => self.failed(problem),
             Msg::Model(name) => {

@@ -44,6 +44,11 @@ pub(super) struct Executor {
 const NO_LOCAL_MODEL: &str = "No model server answers on this machine. Start llama.cpp, Ollama, LM Studio, or vLLM with a model, \
                               or type its address.";
 
+/// What can be called by `/name`, with what it is for.
+pub(super) fn workflows(pills: &trimtab_host::Pills) -> Vec<(String, String)> {
+    pills.list().map(|(name, pill)| (name, pill.definition.description.clone())).collect()
+}
+
 impl Executor {
     pub(super) fn new(
         client: Client,
@@ -186,6 +191,7 @@ impl Executor {
                 self.spawn(async move { program(words, &folder).await.map(|text| Some(Msg::Printed(text))) });
             }
             Cmd::Offer(CompletionSource::Files) => self.offer_files(),
+            Cmd::Offer(CompletionSource::Commands) => self.offer_workflows(),
             Cmd::KeepKey { provider, key } => {
                 let keeper = self.key_keeper(provider);
                 self.spawn(async move { keeper.keep(key).await });
@@ -351,8 +357,20 @@ impl Executor {
             if !client.permissions().trusts(&profile, &folder).await? {
                 return Ok(None);
             }
-            Ok(Some(Msg::Files(files(PathBuf::from(folder)).await)))
+            let resources = client.servers().known_resources(&profile, &folder).await.unwrap_or_default();
+            let resources = resources
+                .into_iter()
+                .map(|(server, resource)| PickerItem::noted(format!("{server}:{}", resource.uri), resource.name));
+            let files = files(PathBuf::from(folder)).await;
+            let all: Vec<PickerItem> = files.iter().cloned().chain(resources).collect();
+            Ok(Some(Msg::Files(Arc::new(all))))
         });
+    }
+
+    /// Lists the workflows again: prompts of MCP servers are known once a server was connected.
+    fn offer_workflows(&self) {
+        let (client, profile, folder) = (self.client.clone(), self.profile(), self.folder.clone());
+        self.spawn(async move { Ok(Some(Msg::Workflows(workflows(&client.pills(&profile, &folder).await?)))) });
     }
 
     /// Works with a model of this machine, or of a server at an address, from now on.

@@ -82,7 +82,9 @@ pub(super) enum Msg {
     Model(String),
     /// What was said could not be taken in; it is the person's again.
     Unsent { request: RequestId, draft: ComposerDraft },
-    /// The files of the folder.
+    /// The workflows that can be called, with their descriptions.
+    Workflows(Vec<(String, String)>),
+    /// The files of the folder, and the resources of MCP servers.
     Files(Arc<Vec<PickerItem>>),
     /// A command of the person's own has ended.
     ShellEnded(ShellOutput),

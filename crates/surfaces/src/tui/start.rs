@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ratatui::layout::Size;
 use trimtab_host::config::{self, Profile};
-use trimtab_host::{Client, JobRow, JobState, LocalFiles, Pills};
+use trimtab_host::{Client, JobRow, JobState, LocalFiles};
 use trimtab_vocab::{Autonomy, Mode, Problem, ProblemKind, SessionId};
 
 use super::app::{App, AppOptions};
@@ -107,8 +107,7 @@ pub async fn run(profile: Profile, folder: String, wanted: StartOptions) -> Resu
     let trusted = client.permissions().trusts(&profile, &folder).await?;
     let here = client.permissions().profile_in(profile.clone(), &folder).await;
     let limit = here.ok().and_then(|here| here.hands.autonomy_limit);
-    let pills = Pills::load(&profile, trusted.then_some(folder.as_str()));
-    let pills = pills.list().map(|(name, pill)| (name, pill.definition.description.clone())).collect();
+    let pills = super::executor::workflows(&client.pills(&profile, &folder).await?);
     let status = StatusLine {
         mode,
         model: profile.model.clone().unwrap_or_default(),

@@ -1,6 +1,8 @@
 //! Texts for questions, plans, and steps.
 
-use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText, CommandDecision, CommandsAsk, PermissionAsk};
+use trimtab_vocab::checkpoint::{
+    Ask, Choice, ChoiceRole, ChoiceText, CommandDecision, CommandsAsk, ElicitationAsk, PermissionAsk,
+};
 use trimtab_vocab::format;
 use trimtab_vocab::wording::permission;
 use trimtab_vocab::{ApprovalClass, CheckpointId, HostAttempt, PlanStep, Question, Requirements, Visible};
@@ -42,6 +44,7 @@ pub(crate) fn details(ask: &Ask) -> Vec<String> {
             [one] => lines.extend(asked(one, 1).into_iter().skip(1)),
             several => lines.extend(several.iter().zip(1..).flat_map(|(question, number)| asked(question, number))),
         },
+        Ask::Elicitation(asked_by) => lines.extend(elicitation(asked_by)),
         Ask::Plan { summary, steps, assumptions, .. } => lines.extend(plan(summary, steps, assumptions)),
         Ask::Breakdown { options, suggested, reason, .. } => {
             lines.extend(subtasks::breakdown(options, *suggested, reason));
@@ -150,7 +153,7 @@ pub(crate) fn text_label(ask: &Ask, choice: &Choice) -> &'static str {
         (Ask::Permission(_), ChoiceRole::AllowAlways) => permission::RULE_ALLOWS,
         (Ask::Plan { .. }, ChoiceRole::Secondary) => "What to change",
         (Ask::Budget { .. }, _) => "New budget in dollars",
-        (Ask::Question { .. } | Ask::Clarification { .. }, _) => "Your answer",
+        (Ask::Question { .. } | Ask::Clarification { .. } | Ask::Elicitation(_), _) => "Your answer",
         (Ask::Satisfaction { .. }, _) => "What to change",
         (Ask::SubtaskPlan { .. }, _) => {
             "One numbered line per sub-task, with optional lines files:, after:, and model: below it"
@@ -172,6 +175,22 @@ pub(crate) fn starting_text(ask: &Ask, choice: &Choice) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The words of an MCP server, set off from our own.
+pub(crate) fn server_says(asked_by: &ElicitationAsk) -> Vec<String> {
+    asked_by.message.lines().map(|line| format!("  | {}", Visible::line(line))).collect()
+}
+
+/// What an MCP server asks. An address is shown whole.
+fn elicitation(asked_by: &ElicitationAsk) -> Vec<String> {
+    let mut lines = server_says(asked_by);
+    if let Some(url) = &asked_by.url {
+        lines.push("Open this address yourself if you trust it (Trimtab does not open it):".to_owned());
+        lines.push(format!("  {}", Visible::line(url)));
+    }
+    lines.extend(asked_by.questions.iter().zip(1..).flat_map(|(question, number)| asked(question, number)));
+    lines
 }
 
 fn indented(text: &str) -> impl Iterator<Item = String> {

@@ -20,7 +20,7 @@ use trimtab_vocab::visible::visible;
 use trimtab_vocab::wording::{Refusal, permission};
 use trimtab_vocab::{Autonomy, Effort, FileWrite, INTERRUPT_TOOL, ImageFact, SessionId, Usage, Visible};
 
-pub(crate) use asked::{asked, details, reasons, shell_hints, starting_text, text_label, title};
+pub(crate) use asked::{asked, details, reasons, server_says, shell_hints, starting_text, text_label, title};
 pub(crate) use background::{
     NONE_RUNNING, WHICH_COMMAND, background_line, background_notice, background_state, ended_with_program,
 };

@@ -20,9 +20,14 @@ const NOTES_SERVER: &str = r#"#!/bin/sh
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in
-    *'"method":"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"notes-server","version":"1.0"}}' ;;
+    *'"method":"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{},"prompts":{}},"serverInfo":{"name":"notes-server","version":"1.0"}}' ;;
     *'"method":"tools/list"'*) result='{"tools":[{"name":"add_note","description":"Adds a note.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}]}' ;;
     *'"method":"tools/call"'*) result='{"content":[{"type":"text","text":"Added note 1."}]}' ;;
+    *'"method":"resources/list"'*) result='{"resources":[{"uri":"notes://readme","name":"readme","description":"How to release"}]}' ;;
+    *'"method":"resources/templates/list"'*) result='{"resourceTemplates":[{"uriTemplate":"notes://day/{date}","name":"day","description":"The notes of a day"}]}' ;;
+    *'"method":"resources/read"'*) result='{"contents":[{"uri":"notes://day/monday","text":"Released 0.3."}]}' ;;
+    *'"method":"prompts/list"'*) result='{"prompts":[{"name":"summarize","description":"Summarizes a topic","arguments":[{"name":"topic","required":true},{"name":"tone"}]}]}' ;;
+    *'"method":"prompts/get"'*) result='{"messages":[{"role":"user","content":{"type":"text","text":"Summarize the releases."}}]}' ;;
     *) continue ;;
   esac
   printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
@@ -137,6 +142,8 @@ impl Page {
                     say("The note is added."),
                 ]);
             }
+            "mcp-resources" => push(vec![say("Version 0.3 was released on Monday.")]),
+            "mcp-prompts" => push(vec![say("There was one release this week.")]),
             "interrupted" => push(vec![
                 tool("run_command", serde_json::json!({"command": "sh migrate.sh"})),
                 say("I could not complete the migration, because its result is unknown. Check the database first."),

@@ -5,14 +5,14 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use trimtab_testkit::editor::Editor;
 use trimtab_testkit::program::KEY;
 
 use crate::checks;
 use crate::scene::{Scene, wait_until};
 
-checks![servers_from_npm_are_listed_and_called];
+checks![servers_from_npm_are_listed_and_called, everything_that_server_everything_offers_works];
 
 const PACKAGES: [&str; 3] = [
     "@modelcontextprotocol/server-everything",
@@ -82,6 +82,86 @@ fn from_an_editor(scene: &Scene, port: u16) -> String {
     editor.choose(&asked, "allow");
     editor.result(prompt);
     scene.last_message()
+}
+
+/// Every tool, resource, and prompt of `server-everything`, from `trimtab mcp` and from requests.
+fn everything_that_server_everything_offers_works() {
+    let Some(folder) = installed() else { return };
+    let scene = Scene::new();
+    add(&scene, &folder, "everything", &["stdio"]);
+    let tools = scene.program.run(&["mcp", "tools", "everything", "--json"]).stdout;
+    let names: Vec<String> = tools
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["tool"].as_str().expect("a name").to_owned())
+        .collect();
+    let input = |name: &str| match name {
+        "echo" => json!({"message": "hello"}),
+        "get-sum" => json!({"a": 2, "b": 3}),
+        "get-annotated-message" => json!({"messageType": "error", "includeImage": true}),
+        "get-resource-links" => json!({"count": 2}),
+        "get-resource-reference" => json!({"resourceType": "Text", "resourceId": 1}),
+        "get-structured-content" => json!({"location": "New York"}),
+        "gzip-file-as-resource" => json!({"name": "a.gz", "data": "data:text/plain,hello", "outputType": "resource"}),
+        "trigger-long-running-operation" => json!({"duration": 1, "steps": 2}),
+        "simulate-research-query" => json!({"topic": "tides"}),
+        "trigger-url-elicitation" => json!({"url": "https://example.org/sign-in"}),
+        _ => json!({}),
+    };
+    for name in &names {
+        let ended = scene.program.run(&["mcp", "call", "everything", name, &input(name).to_string()]);
+        println!("    {name}: {}", ended.stdout.lines().next().unwrap_or_default());
+        assert!(!ended.stdout.trim().is_empty() || !ended.stderr.trim().is_empty(), "{name}");
+        assert!(ended.stderr.is_empty() || !ended.stderr.contains("unexpected response"), "{name}: {}", ended.stderr);
+    }
+    assert!(
+        names.iter().any(|name| name == "trigger-elicitation-request"),
+        "it is offered to those who can answer: {names:?}"
+    );
+    let listed = scene.program.run(&["mcp", "resources", "everything", "--json"]).stdout;
+    for line in listed.lines() {
+        let resource: Value = serde_json::from_str(line).expect("JSON");
+        let uri = resource["uri"].as_str().expect("an address").replace("{resourceId}", "1");
+        let read = scene.program.run(&["mcp", "read", "everything", &uri]);
+        assert_eq!(read.code, Some(0), "{uri}: {}", read.stderr);
+        assert!(!read.stdout.trim().is_empty(), "{uri}");
+    }
+    assert!(listed.lines().count() > 2, "{listed}");
+    scene.says("Read.");
+    let ran = scene.program.run(&["run", "Read @everything:demo://resource/dynamic/text/1"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let sent = scene.program.provider.requests()[0].body["messages"].to_string();
+    assert!(sent.contains("[Loaded demo://resource/dynamic/text/1 from the MCP server everything"), "{sent}");
+    let prompts = scene.program.run(&["mcp", "prompts", "everything", "--json"]).stdout;
+    for line in prompts.lines() {
+        let prompt: Value = serde_json::from_str(line).expect("JSON");
+        let arguments = prompt["arguments"].as_array().cloned().unwrap_or_default();
+        let value = |name: &str| match name {
+            "resourceType" => "Text",
+            "resourceId" => "1",
+            "department" => "Engineering",
+            "name" => "Alice",
+            _ => "Oslo",
+        };
+        let words: Vec<String> = arguments
+            .iter()
+            .filter_map(|argument| argument["name"].as_str())
+            .map(|name| format!("{name}={}", value(name)))
+            .collect();
+        scene.says("Done.");
+        let text = format!("/everything:{} {}", prompt["prompt"].as_str().expect("a name"), words.join(" "));
+        let ran = scene.program.run(&["run", &text]);
+        assert_eq!(ran.code, Some(0), "{text}: {}", ran.stderr);
+        assert!(scene.last_message().contains("which the MCP server everything has written"), "{text}");
+    }
+    assert!(prompts.lines().count() >= 3, "{prompts}");
+    // Progress and cancellation.
+    scene.program.run(&["rules", "add", "allow", "mcp", "everything:*"]);
+    scene.asks(&[("mcp__everything__trigger-long-running-operation", json!({"duration": 600, "steps": 600}))]);
+    let running = scene.program.spawn(&["run", "--json", "Wait"]);
+    running.wait_for_line("mcp.called");
+    running.signal(rustix::process::Signal::INT);
+    running.wait_for_line("request.finished");
+    running.wait();
 }
 
 fn servers_from_npm_are_listed_and_called() {

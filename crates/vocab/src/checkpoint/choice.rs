@@ -105,7 +105,7 @@ fn usual(id: &str) -> (ChoiceRole, ChoiceText) {
         "always" => (AllowAlways, Optional),
         "trust" | "use" => (AllowAlways, No),
         "wait" | "reject" => (RejectOnce, Optional),
-        "no" | "skip" => (RejectOnce, No),
+        "no" | "skip" | "decline" => (RejectOnce, No),
         "never" => (RejectAlways, Optional),
         "submit" => (Primary, Required),
         "satisfied" | "unlimited" | "background" | "subtasks" => (Primary, No),

@@ -242,6 +242,16 @@ pub struct LoadedFile {
     pub hash: Option<String>,
 }
 
+/// A resource of an MCP server that a request names and that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UnreadResource {
+    /// As it was named, without the `@`.
+    pub path: String,
+    /// A sentence.
+    pub reason: String,
+}
+
 /// A file that a request names and that is not there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

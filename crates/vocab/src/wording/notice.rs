@@ -62,6 +62,11 @@ sentences! {
         NoSuchFile(path: String) => "@{path}: no such file. Sent as plain text.",
         NoSuchFileButLike(path: String, like: String) =>
             "@{path}: no such file. Sent as plain text. Did you mean @{like}?",
+        ServerQuestionCancelled(server: String, message: String) =>
+            "The MCP server {server} asked for input, and an unattended request cannot answer. The question was cancelled: {message}",
+        ServerQuestionUnreadable(server: String) =>
+            "The MCP server {server} asked for input in a form that Trimtab cannot show. The question was cancelled.",
+        UnreadResource(path: String, reason: String) => "@{path} was not loaded: {reason}",
         UnreadableFile(path: String) => "@{path} cannot be read. Sent as plain text.",
         SecretInstructions(path: String) =>
             "context.files names {path}, which may hold secrets. It is not sent automatically.",
@@ -139,6 +144,7 @@ sentences! {
     pub enum Objection {
         // Put together elsewhere.
         Words(words: String) => "{words}",
+        ServerForm(problem: String) => "The form does not take this answer: {problem}",
         Busy => "A request is running or waiting for an answer. Cancel it first, then try again.",
         HistoryMoves => "An undo or redo is in progress. Try again when it is done.",
         RunsInBackground(ids: String) =>

@@ -32,6 +32,7 @@ sentences! {
             "Trimtab was interrupted while this command was running outside the sandbox, so its result is unknown: {command}",
         UnknownOutcomeServer(tool: String) =>
             "Trimtab was interrupted during this call, so its result is unknown: {tool}",
+        Elicitation(server: String) => "The MCP server {server} asks for input",
         CommandsOffered(commands: Plural) => "The reply suggests {commands}. Run them?",
         CommandsPaused(done: u32, total: u32, left: usize) => "Paused after command {done}/{total}; {left} left.",
         // How the request continues.
@@ -133,6 +134,10 @@ sentences! {
         MoreTime(seconds: u64) => "Give it another {seconds} s",
         AnyTime => "Let it run without a limit",
         ToBackground => "Continue in the background",
+        SendToServer(server: String) => "Send to {server}",
+        UrlDone => "Done",
+        DeclineServer => "Decline",
+        CancelServer => "Cancel",
         StopCommand => "Stop the command",
         WithoutCommand => "Continue without it",
         RunAgain => "Run it again",

@@ -1,16 +1,17 @@
 //! A connection to one server.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam, ClientCapabilities,
-    ClientConfig, ClientNotification, ClientRequest, ErrorData, Implementation, PaginatedRequestParams,
-    ProtocolVersion, ServerResult,
+    ClientConfig, ClientNotification, ClientRequest, ElicitRequestParams, ElicitResult, ElicitationCapability,
+    ErrorData, Implementation, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ServerResult,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions, RunningService,
-    ServiceError, serve_client_with_lifecycle,
+    ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions, RequestContext,
+    RunningService, ServiceError, serve_client_with_lifecycle,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -20,16 +21,16 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::asking::{CallAsker, RunningCalls};
 use super::http::BoundedHttp;
 use super::lines::{INVALID_RESPONSE, LineTransport};
 use super::results::ToolCollector;
 use super::stderr::LastLines;
-use super::{
-    CONNECT, IDLE, LARGEST_MESSAGE, LONGEST_CALL, MOST_PAGES, McpAddress, McpError, ToolAnswer, ToolList, plain,
-    results,
-};
+use super::{CONNECT, LARGEST_MESSAGE, MOST_PAGES, McpAddress, McpError, ToolAnswer, ToolList, plain, results};
 use crate::sandbox::server;
 
+/// How often one call can ask for input.
+const MOST_ROUNDS: usize = 20;
 /// Bytes of an error that are shown.
 const LONGEST_ERROR: usize = 600;
 
@@ -38,12 +39,14 @@ pub struct Connection {
     service: RunningService<RoleClient, Handler>,
     errors: LastLines,
     changes: watch::Receiver<u64>,
+    calls: Arc<RunningCalls>,
 }
 
-/// Our side of the protocol. Requests of the server that need the user are declined.
+/// Our side of the protocol.
 struct Handler {
     changed: watch::Sender<u64>,
     version: ProtocolVersion,
+    calls: Arc<RunningCalls>,
 }
 
 impl ClientHandler for Handler {
@@ -51,9 +54,32 @@ impl ClientHandler for Handler {
         self.changed.send_modify(|times| *times += 1);
     }
 
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.send_modify(|times| *times += 1);
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.send_modify(|times| *times += 1);
+    }
+
+    async fn on_progress(&self, _: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        self.calls.note_progress();
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Ok(self.calls.elicit(request).await)
+    }
+
     fn get_info(&self) -> ClientConfig {
         let ours = Implementation::new("trimtab", env!("CARGO_PKG_VERSION"));
-        let mut info = ClientConfig::new(ClientCapabilities::default(), ours);
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation =
+            Some(ElicitationCapability::new().with_form(Default::default()).with_url(Default::default()));
+        let mut info = ClientConfig::new(capabilities, ours);
         info.protocol_version = self.version.clone();
         info
     }
@@ -79,7 +105,8 @@ impl Connection {
 
     async fn connect(address: &McpAddress, errors: &LastLines) -> Result<Self, String> {
         let (changed, changes) = watch::channel(0);
-        let handler = |version| Handler { changed, version };
+        let calls = Arc::new(RunningCalls::default());
+        let handler = |version| Handler { changed: changed.clone(), version, calls: Arc::clone(&calls) };
         let failed = |error: ClientInitializeError| format!("The server failed to initialize: {}.", shown(&error));
         let service = match address {
             McpAddress::Process(process) => {
@@ -99,16 +126,26 @@ impl Connection {
                     .custom_headers(header_map(headers)?)
                     .max_sse_event_size(LARGEST_MESSAGE)
                     .reinit_on_expired_session(true);
-                let transport = StreamableHttpClientTransport::with_client(client, config);
-                let lifecycle = ClientLifecycleMode::Auto {
+                let transport = || StreamableHttpClientTransport::with_client(client.clone(), config.clone());
+                let newest = ClientLifecycleMode::Auto {
                     preferred_versions: vec![ProtocolVersion::V_2026_07_28],
                     legacy_version: Some(ProtocolVersion::V_2025_11_25),
                 };
-                let handler = handler(ProtocolVersion::V_2026_07_28);
-                serve_client_with_lifecycle(handler, transport, lifecycle).await.map_err(failed)?
+                let own = handler(ProtocolVersion::V_2026_07_28);
+                match serve_client_with_lifecycle(own, transport(), newest).await {
+                    // An older server that answers every method it does not know with an empty result, and not with
+                    // an error, as the fall-back expects.
+                    Err(ClientInitializeError::ExpectedInitResult(_)) => {
+                        let older = handler(ProtocolVersion::V_2025_11_25);
+                        serve_client_with_lifecycle(older, transport(), ClientLifecycleMode::Initialize)
+                            .await
+                            .map_err(failed)?
+                    }
+                    initialized => initialized.map_err(failed)?,
+                }
             }
         };
-        Ok(Self { service, errors: errors.clone(), changes })
+        Ok(Self { service, errors: errors.clone(), changes, calls })
     }
 
     /// The tools. `trusted`: what the server says of them counts.
@@ -144,25 +181,42 @@ impl Connection {
         Ok(collector.list)
     }
 
-    /// Calls a tool. If this is dropped, the server gets a cancellation.
-    pub async fn call(&self, tool: &str, input: Map<String, Value>) -> Result<ToolAnswer, McpError> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
+    /// Calls a tool. If this is dropped, the server gets a cancellation. `asker` gets what the server asks the user;
+    /// without it, questions are cancelled.
+    pub async fn call(
+        &self,
+        tool: &str,
+        input: Map<String, Value>,
+        asker: Option<CallAsker>,
+    ) -> Result<ToolAnswer, McpError> {
+        let running = self.calls.begin(asker);
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
+        for _ in 0..MOST_ROUNDS {
+            let required = match self.call_once(params.clone()).await? {
+                ServerResult::CallToolResult(result) => return Ok(results::answer(result)),
+                ServerResult::InputRequiredResult(required) => required,
+                _ => return Err(McpError::Unknown("The server returned an unexpected response.".to_owned())),
+            };
+            // By the newer protocol, the server has let go of the call, and gets it again with the answers.
+            let requests = required.input_requests.unwrap_or_default();
+            params.input_responses = Some(running.fulfil(requests).await.map_err(McpError::Refused)?);
+            params.request_state = required.request_state;
+        }
+        Err(McpError::Refused(format!("The server asked for input more than {MOST_ROUNDS} times.")))
+    }
+
+    async fn call_once(&self, params: CallToolRequestParams) -> Result<ServerResult, McpError> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let options =
-            PeerRequestOptions::with_timeout(IDLE).reset_timeout_on_progress().with_max_total_timeout(LONGEST_CALL);
-        let peer = self.service.peer();
+        let (peer, options) = (self.service.peer(), PeerRequestOptions::no_options());
         let handle = peer.send_cancellable_request(request, options).await.map_err(|error| self.failed(error))?;
         let mut cancel = CancelGuard { peer: peer.clone(), request: Some(handle.id.clone()) };
-        let answered = handle.await_response().await;
+        let answered = self
+            .calls
+            .within_limits(handle.await_response())
+            .await
+            .map_err(|limit| McpError::Unknown(format!("The call timed out after {} s.", limit.as_secs())))?;
         cancel.request = None;
-        match answered {
-            Ok(ServerResult::CallToolResult(result)) => Ok(results::answer(result)),
-            Ok(ServerResult::InputRequiredResult(_)) => Err(McpError::Refused(
-                "The server asks for input from the user, which is not supported yet.".to_owned(),
-            )),
-            Ok(_) => Err(McpError::Unknown("The server returned an unexpected response.".to_owned())),
-            Err(error) => Err(self.failed(error)),
-        }
+        answered.map_err(|error| self.failed(error))
     }
 
     /// Whether the server has gone.
@@ -170,7 +224,7 @@ impl Connection {
         self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 
-    /// Counts how often the server said that its list of tools has changed.
+    /// Counts how often the server said that one of its lists has changed.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.clone()
     }
@@ -187,7 +241,11 @@ impl Connection {
         plain(&format!("{}protocol {}", named.unwrap_or_default(), info.protocol_version.as_str()), LONGEST_ERROR)
     }
 
-    fn failed(&self, error: ServiceError) -> McpError {
+    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+        self.service.peer()
+    }
+
+    pub(super) fn failed(&self, error: ServiceError) -> McpError {
         match error {
             ServiceError::McpError(error) => refusal(&error),
             ServiceError::Timeout { timeout } => {

@@ -1,11 +1,13 @@
-//! MCP servers: connecting, listing tools, and calling them. The protocol's types stay in this folder.
+//! MCP servers: connecting, listing what they offer, and calling tools. The protocol's types stay in this folder.
 //!
 //! Everything that a server sends is bounded and taken as data: a message, a list, a description, and what it writes to
 //! its standard error.
 
+mod asking;
 mod connection;
 mod http;
 mod lines;
+mod offers;
 mod results;
 mod stderr;
 
@@ -16,7 +18,9 @@ use secrecy::SecretString;
 use trimtab_vocab::ServerTool;
 use trimtab_vocab::visible::is_hidden;
 
+pub use asking::{AskedInput, CallAsker};
 pub use connection::Connection;
+pub use offers::OfferList;
 
 use crate::sandbox::server::ServerProcess;
 

@@ -12,9 +12,9 @@ use super::{
 };
 
 /// Bytes of text of one answer that are kept.
-const LONGEST_TEXT: usize = 4 * 1024 * 1024;
+pub(super) const LONGEST_TEXT: usize = 4 * 1024 * 1024;
 /// Images and sounds of one answer, and bytes of one.
-const MOST_MEDIA: usize = 10;
+pub(super) const MOST_MEDIA: usize = 10;
 const LARGEST_MEDIA: usize = 5 * 1024 * 1024;
 
 /// The tools of a server as they come, up to the bounds of a list.
@@ -98,7 +98,7 @@ fn usual_schema(schema: Map<String, Value>) -> Option<Value> {
 }
 
 /// The same JSON with every text and every name without hidden characters.
-fn plain_json(value: Value) -> Value {
+pub(super) fn plain_json(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(plain(&text, usize::MAX)),
         Value::Array(items) => Value::Array(items.into_iter().map(plain_json).collect()),

@@ -26,7 +26,7 @@ impl Session {
         match fact {
             CheckpointFact::Opened { checkpoint, kind, title, choices, ask, worker } => {
                 let Some(request) = request else { return };
-                let goes_on = matches!(ask, Ask::Overtime { .. } | Ask::SubtaskFailed { .. });
+                let goes_on = matches!(ask, Ask::Overtime { .. } | Ask::Elicitation(_) | Ask::SubtaskFailed { .. });
                 let asks_about = ask.call().cloned();
                 let opened = Checkpoint {
                     request: request.clone(),
@@ -129,6 +129,7 @@ impl Session {
             | Ask::SubtaskFailed { .. }
             | Ask::MergeConflict { .. }
             | Ask::MergeBlocked { .. }
+            | Ask::Elicitation(_)
             | Ask::Other(_) => {}
             Ask::Recovery { .. } => {
                 let again = || (choice == choice::RETRY).then(|| legacy::AGAIN.to_owned());

@@ -21,7 +21,8 @@ use crate::tools::ToolAction;
 use crate::transition::Transition;
 use crate::turn::outside::Offered;
 use crate::turn::{
-    answers, background, choosing, guard, hooks, instructions, network, outcome, outside, overtime, prompt, watched,
+    answers, background, choosing, elicitation, guard, hooks, instructions, network, outcome, outside, overtime,
+    prompt, watched,
 };
 use crate::{Prepared, ProposedChange, Ran, workers};
 
@@ -299,6 +300,7 @@ fn report(
     files: Vec<FileMark>,
 ) {
     let Some((request, item)) = find(step, call) else { return };
+    elicitation::settle(step, call);
     // Workers do not outlive the call that delegates to them, however it ends.
     if step.session.active().is_some_and(|active| subtasks::is_delegated_by(active, call)) {
         workers::stop_all(step, &request);

@@ -12,7 +12,7 @@ mod stopping;
 use trimtab_vocab::event::{Status, ToolFact, ToolStatus};
 use trimtab_vocab::{Approve, CallId, RefKey, RequestId, ToolResult};
 
-use super::{answers, circles, finish, next, overtime, reflection, watched};
+use super::{answers, circles, elicitation, finish, next, overtime, reflection, watched};
 use crate::Effect;
 use crate::flow::pace;
 use crate::permit::Permit;
@@ -201,6 +201,7 @@ pub(super) fn woke(step: &mut Transition<'_>, interrupted: &[CallId]) {
             Progress::Acting if changes_files(&item) => go_acting(step, call),
             Progress::Acting => {
                 overtime::settle(step, call);
+                elicitation::settle(step, call);
                 if inspect_effects(step, &item) {
                     continue;
                 }
@@ -243,6 +244,7 @@ pub(super) fn woke_stopping(step: &mut Transition<'_>, under_way: &[CallId]) -> 
             Progress::Acting if changes_files(&item) => go_acting(step, call),
             _ => {
                 overtime::settle(step, call);
+                elicitation::settle(step, call);
                 let comparing = item.progress == Progress::Acting && inspect_effects(step, &item);
                 if !comparing {
                     interrupted(step, call, ToolResult::interrupt(&item.call.id).content);

@@ -10,7 +10,7 @@ use crate::conversation::Elapsed;
 
 /// What is known of a request so far.
 #[derive(Debug, Default)]
-pub(super) struct OutcomeObject {
+pub(in crate::cli) struct OutcomeObject {
     answer: Option<Answer>,
     changes: Vec<(ChangeSetId, Vec<ChangedFile>)>,
     question: Option<(CheckpointId, String)>,
@@ -21,7 +21,7 @@ pub(super) struct OutcomeObject {
 }
 
 impl OutcomeObject {
-    pub(super) fn observe(&mut self, event: &Event) {
+    pub(in crate::cli) fn observe(&mut self, event: &Event) {
         self.elapsed.observe(event);
         match &event.fact {
             Fact::Answer(AnswerFact { answer }) => self.answer = Some(answer.clone()),
@@ -44,7 +44,13 @@ impl OutcomeObject {
     }
 
     /// The object. With a schema, the answer is the value that fits it.
-    pub(super) fn value(&self, sent: &Sent, outcome: CliOutcome, has_schema: bool, now: trimtab_vocab::Time) -> Value {
+    pub(in crate::cli) fn value(
+        &self,
+        sent: &Sent,
+        outcome: CliOutcome,
+        has_schema: bool,
+        now: trimtab_vocab::Time,
+    ) -> Value {
         let status = match (self.status, outcome) {
             (Some(status), CliOutcome::Finished(_) | CliOutcome::Done) => json!(status),
             (None, CliOutcome::Finished(status)) => json!(status),

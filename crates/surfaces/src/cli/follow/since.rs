@@ -43,7 +43,7 @@ pub(super) async fn has_more(client: &Client, sent: &Sent, seq: Option<u64>) -> 
 }
 
 /// Whether a request that had ended for want of a person was taken up again after `seq`.
-pub(super) async fn is_reopened(client: &Client, sent: &Sent, seq: Option<u64>) -> Result<bool, Problem> {
+pub(in crate::cli) async fn is_reopened(client: &Client, sent: &Sent, seq: Option<u64>) -> Result<bool, Problem> {
     has_since(client, sent, seq, |fact| matches!(fact, RequestFact::Reopened {}), false).await
 }
 

@@ -31,22 +31,25 @@ pub(super) struct ClarifyDialog {
     /// Options that are ticked, where several may be.
     pub(super) ticked: BTreeSet<usize>,
     given: Map<String, Value>,
+    /// It is the form of a server, whose fields can be left empty.
+    pub(super) is_form: bool,
 }
 
 impl ClarifyDialog {
     pub(super) fn from_ask(ask: &Ask) -> Option<Self> {
         let questions = ask.questions().to_vec();
         let (at, row, ticked, given) = (0, 0, BTreeSet::new(), Map::new());
-        (!questions.is_empty()).then_some(Self { questions, at, row, ticked, given })
+        let is_form = matches!(ask, Ask::Elicitation(_));
+        (!questions.is_empty()).then_some(Self { questions, at, row, ticked, given, is_form })
     }
 
     pub(super) fn question(&self) -> &Question {
         &self.questions[self.at.min(self.questions.len() - 1)]
     }
 
-    /// Rows to choose from: the options, words, skip.
+    /// Rows to choose from: the options, words, nothing in a form, and skip.
     pub(super) fn rows(&self) -> usize {
-        self.question().options.len() + 2
+        self.question().options.len() + 2 + usize::from(self.is_form)
     }
 
     pub(super) fn key(&mut self, chord: Chord, keys: &KeyMap) -> ClarifyOutcome {
@@ -94,6 +97,9 @@ impl ClarifyDialog {
         let options = question.options.len();
         if row == options {
             return ClarifyOutcome::Words;
+        }
+        if self.is_form && row == options + 1 {
+            return self.take(Value::Null);
         }
         if row > options {
             return ClarifyOutcome::Skip;

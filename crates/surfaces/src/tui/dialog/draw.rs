@@ -85,6 +85,13 @@ impl QuestionDialog {
         if let Some(clarify) = &self.clarify {
             let (at, of) = (clarify.at + 1, clarify.questions.len());
             let number = if of > 1 { format!("{at} of {of}: ") } else { String::new() };
+            // What a server says is set off from who asks.
+            if let Ask::Elicitation(asked_by) = &self.ask {
+                rows.extend(wrapped(&tame(&self.title), style(StyleName::Text), width));
+                for line in words::server_says(asked_by) {
+                    rows.extend(wrap(&Line::from(Span::styled(tame(&line), style(StyleName::Dim))), width, 4));
+                }
+            }
             rows.extend(wrapped(&tame(&format!("{number}{}", clarify.question().text)), style(StyleName::Text), width));
             return rows;
         }
@@ -186,7 +193,12 @@ impl QuestionDialog {
             let options = question.options.len();
             let said = clarify.answered().map(tame);
             add((options + 1).to_string(), "Answer in text".into(), said, clarify.row == options, false);
-            add((options + 2).to_string(), "Skip".into(), None, clarify.row == options + 1, false);
+            let last = options + 1 + usize::from(clarify.is_form);
+            if clarify.is_form {
+                add((options + 2).to_string(), "Leave it empty".into(), None, clarify.row == options + 1, false);
+            }
+            let skip = if clarify.is_form { "Decline the form" } else { "Skip" };
+            add((last + 1).to_string(), skip.into(), None, clarify.row == last, false);
             return rows;
         }
         if let Some(confirming) = &self.confirming {
