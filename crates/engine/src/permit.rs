@@ -157,9 +157,10 @@ impl AllowedByAnswer {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads off the record who answered")]
     pub(crate) fn from_item(item: &BatchItem) -> Option<Self> {
         let given = item.given.as_ref()?;
-        use crate::record::names::choice::{AGAIN, ALLOW, ALWAYS, OUTSIDE, WIDEN};
+        use crate::record::names::choice::{AGAIN, ALLOW, OUTSIDE, WIDEN, is_always};
         let person = given.by_person.then(PersonDecision::witness);
-        matches!(given.choice.as_str(), ALLOW | ALWAYS | AGAIN | OUTSIDE | WIDEN).then_some(Self { person })
+        let choice = given.choice.as_str();
+        (is_always(choice) || matches!(choice, ALLOW | AGAIN | OUTSIDE | WIDEN)).then_some(Self { person })
     }
 
     /// The same for a command: what was approved must be what would run, to the last word.
@@ -296,6 +297,12 @@ fn command_case<'a>(level: Autonomy, session: &'a Session, active: &'a RunningRe
         agreed: active.has_agreed(),
         proposed: active.batch.as_ref().is_some_and(|batch| batch.of_series),
     }
+}
+
+/// The rule for every use of a command's program that its table knows to be safe; none if there is no such rule, or if it
+/// would not let exactly this line run.
+pub(crate) fn prefix_rule(session: &Session, active: &RunningRequest, line: &str) -> Option<Rule> {
+    command_case(session.autonomy_for(&active.request.settings), session, active).prefix_rule(line)
 }
 
 /// What a command may reach from the network of its session; none if it has a network of its own, which is all that a

@@ -1,7 +1,8 @@
-//! Renders program output as a terminal would finally show it: progress bars at their end, no colors, no cursor
-//! movement. Binary output is described, not shown.
+//! Renders program output as a terminal would finally show it: progress bars at their end, the last of the screens
+//! that a program drew over each other, no colors, no cursor movement. Binary output is described, not shown.
 //!
-//! It takes one pass and memory proportional to the text, because cursor positions are bounded.
+//! It takes one pass and memory proportional to the text, because cursor positions are bounded. What was written before
+//! a program first clears the screen stays, because it is the log of another program more often than a screen.
 
 use std::collections::BTreeSet;
 
@@ -22,6 +23,8 @@ pub struct Readable {
 const SNIFFED: usize = 8 * 1024;
 /// Columns that a cursor can jump to. Text without jumps may be longer.
 const WIDEST: usize = 1_000;
+/// Rows of the terminal that programs draw for. It is the size that they assume where none is known.
+const ROWS: usize = 24;
 /// Spaces that jumps may leave behind, all together.
 const PADDING: usize = 256 * 1024;
 
@@ -132,6 +135,9 @@ fn escape(screen: &mut ScreenBuffer, rest: &mut Rest<'_>) {
         Some('(' | ')' | '*' | '+' | '#' | '%' | ' ') => drop(rest.next()),
         Some('M') => screen.up(1),
         Some('E') => screen.new_line(),
+        Some('7') => screen.saved = (screen.row, screen.column),
+        Some('8') => screen.restore(),
+        Some('c') => screen.clear(),
         _ => {}
     }
 }
@@ -140,6 +146,7 @@ fn escape(screen: &mut ScreenBuffer, rest: &mut Rest<'_>) {
 fn sequence(screen: &mut ScreenBuffer, rest: &mut Rest<'_>) {
     let mut numbers: [usize; 2] = [0; 2];
     let mut at = 0;
+    let is_private = rest.next_if_eq(&'?').is_some();
     while let Some(&c) = rest.peek() {
         match c {
             '0'..='9' if at < 2 => {
@@ -155,7 +162,18 @@ fn sequence(screen: &mut ScreenBuffer, rest: &mut Rest<'_>) {
     let [first, second] = numbers;
     let count = first.max(1);
     // A character that is not a letter ends a broken sequence, and counts as text.
-    match rest.next_if(|c| matches!(c, '@'..='~')) {
+    let letter = rest.next_if(|c| matches!(c, '@'..='~'));
+    if is_private {
+        // The screen that full-screen programs draw on.
+        let is_alternate = numbers.iter().any(|mode| matches!(mode, 47 | 1047 | 1049));
+        match letter {
+            Some('h') if is_alternate => screen.enter_alternate(),
+            Some('l') if is_alternate => screen.leave_alternate(),
+            _ => {}
+        }
+        return;
+    }
+    match letter {
         Some('A') => screen.up(count),
         Some('B') => screen.down(count),
         Some('C') => screen.move_to(screen.column.saturating_add(count)),
@@ -171,11 +189,18 @@ fn sequence(screen: &mut ScreenBuffer, rest: &mut Rest<'_>) {
         Some('G' | '`') => screen.move_to(count - 1),
         Some('K') => screen.erase_line(first),
         Some('J') => screen.erase(first),
-        // Without a height of the screen, only the corner is known.
-        Some('H' | 'f') if first <= 1 => {
-            screen.row = screen.top;
+        Some('H' | 'f') => {
+            screen.move_to_row(first);
             screen.move_to(second.max(1) - 1);
         }
+        Some('d') => screen.move_to_row(first),
+        Some('s') => screen.saved = (screen.row, screen.column),
+        Some('u') => screen.restore(),
+        Some('L') => screen.insert_lines(count),
+        Some('M') => screen.delete_lines(count),
+        Some('P') => screen.delete_characters(count),
+        Some('X') => screen.blank_characters(count),
+        Some('@') => screen.insert_characters(count),
         _ => {}
     }
 }
@@ -189,6 +214,14 @@ struct ScreenBuffer {
     top: usize,
     /// Spaces that jumps have left behind.
     padded: usize,
+    /// It was erased before: what was drawn since then is not the last screen.
+    is_cleared: bool,
+    /// The row and the column that a program wants to come back to.
+    saved: (usize, usize),
+    /// The main screen, while this is the alternate one.
+    main: Option<Box<ScreenBuffer>>,
+    /// The alternate screen when the program left it.
+    left: Option<Vec<Vec<char>>>,
 }
 
 impl ScreenBuffer {
@@ -231,6 +264,96 @@ impl ScreenBuffer {
         self.row = self.row.saturating_add(count).min(self.lines.len()).max(self.row);
     }
 
+    /// The line in the first row of the terminal.
+    fn screen_top(&self) -> usize {
+        self.top.max(self.lines.len().saturating_sub(ROWS))
+    }
+
+    fn move_to_row(&mut self, number: usize) {
+        self.row = self.screen_top() + number.clamp(1, ROWS) - 1;
+    }
+
+    fn restore(&mut self) {
+        let (row, column) = self.saved;
+        self.row = row.clamp(self.top.min(self.lines.len()), self.lines.len());
+        self.move_to(column);
+    }
+
+    /// Whether the cursor is in a line on the screen, and that line is no longer than a terminal could be wide. Only there
+    /// is the cost of moving characters and lines bounded.
+    fn is_on_screen(&mut self) -> bool {
+        self.row >= self.screen_top() && self.line().len() <= WIDEST
+    }
+
+    fn insert_lines(&mut self, count: usize) {
+        if self.is_on_screen() {
+            let (row, bottom) = (self.row, self.screen_top() + ROWS);
+            self.lines.splice(row..row, vec![Vec::new(); count.min(ROWS)]);
+            self.lines.truncate(bottom);
+        }
+    }
+
+    fn delete_lines(&mut self, count: usize) {
+        if self.is_on_screen() {
+            let end = self.row.saturating_add(count).min(self.lines.len());
+            self.lines.drain(self.row..end);
+        }
+    }
+
+    fn delete_characters(&mut self, count: usize) {
+        if self.is_on_screen() {
+            let column = self.column;
+            let line = self.line();
+            let end = column.saturating_add(count).min(line.len());
+            line.drain(column.min(end)..end);
+        }
+    }
+
+    fn blank_characters(&mut self, count: usize) {
+        if self.is_on_screen() {
+            let column = self.column;
+            self.line().iter_mut().skip(column).take(count).for_each(|c| *c = ' ');
+        }
+    }
+
+    fn insert_characters(&mut self, count: usize) {
+        if self.is_on_screen() && self.column < self.line().len() {
+            let count = count.min(WIDEST).min(PADDING - self.padded);
+            self.padded += count;
+            let column = self.column;
+            self.line().splice(column..column, std::iter::repeat_n(' ', count));
+        }
+    }
+
+    /// The next screen. The first one keeps what is above it, and each later one replaces the one before.
+    fn clear(&mut self) {
+        if self.is_cleared {
+            self.lines.truncate(self.top);
+        }
+        self.is_cleared = true;
+        self.row = self.lines.len();
+        self.top = self.row;
+        self.column = 0;
+    }
+
+    fn enter_alternate(&mut self) {
+        if self.main.is_none() {
+            let padded = self.padded;
+            let main = Box::new(std::mem::take(self));
+            *self = Self { padded, is_cleared: true, main: Some(main), ..Self::default() };
+        }
+    }
+
+    fn leave_alternate(&mut self) {
+        let Some(main) = self.main.take() else { return };
+        let alternate = std::mem::replace(self, *main);
+        self.padded = alternate.padded;
+        // A program may erase its screen before it leaves.
+        if alternate.lines.iter().flatten().any(|c| *c != ' ') {
+            self.left = Some(alternate.lines);
+        }
+    }
+
     fn move_to(&mut self, column: usize) {
         self.column = column.min(WIDEST.max(self.column));
     }
@@ -240,28 +363,41 @@ impl ScreenBuffer {
         let line = self.line();
         match how {
             0 => line.truncate(column),
-            1 => line.iter_mut().take(column + 1).for_each(|c| *c = ' '),
+            1 => line.iter_mut().take((column + 1).min(WIDEST)).for_each(|c| *c = ' '),
             _ => line.clear(),
         }
     }
 
     fn erase(&mut self, how: usize) {
         match how {
+            // From the corner on, that is all of it.
+            0 if self.column == 0 && self.row == self.screen_top() && self.row < self.lines.len() => self.clear(),
             0 => {
                 self.erase_line(0);
                 self.lines.truncate(self.row + 1);
             }
-            // A terminal clears the screen, but its text is wanted later.
-            2 | 3 => {
-                self.row = self.lines.len();
-                self.top = self.row;
-                self.column = 0;
-            }
+            2 => self.clear(),
+            // The lines above the screen are the log, which is wanted later.
             _ => {}
         }
     }
 
-    fn text(self) -> String {
+    fn text(mut self) -> String {
+        let above = self.main.take().map(|main| main.text()).unwrap_or_default();
+        if self.lines.iter().flatten().all(|c| *c == ' ')
+            && let Some(left) = self.left.take()
+        {
+            self.row = left.len();
+            self.lines = left;
+        }
+        let text = self.own_text();
+        match above.is_empty() || above.ends_with('\n') {
+            true => above + &text,
+            false => format!("{above}\n{text}"),
+        }
+    }
+
+    fn own_text(self) -> String {
         let ends = self.lines.len() <= self.row;
         let mut text = String::new();
         for (number, line) in self.lines.iter().enumerate() {
@@ -301,6 +437,52 @@ mod tests {
     }
 
     #[test]
+    fn streams_of_package_managers_are_seen_at_their_end() {
+        let cargo = "   Compiling a v0.1.0\r\n\x1b[K    Building [====>     ] 1/3: a\r\x1b[K   Compiling b v0.1.0\r\n\
+            \x1b[K    Building [========> ] 2/3: b\r\x1b[K    Finished `dev` profile\r\n";
+        assert_eq!(shown(cargo), "   Compiling a v0.1.0\n   Compiling b v0.1.0\n    Finished `dev` profile\n");
+        let npm = "\x1b[1G\x1b[0K⠙\x1b[1G\x1b[0K⠹\x1b[1G\x1b[0K⠸\x1b[1G\x1b[0K\nadded 3 packages in 1s\n\x1b[1G\x1b[0K⠼\x1b[1G\x1b[0K";
+        assert_eq!(shown(npm), "\nadded 3 packages in 1s\n");
+        let pip = "Downloading a.whl (2 MB)\n\x1b[?25l   \x1b[90m━━━━\x1b[0m \x1b[32m0.0/2.0 MB\x1b[0m \x1b[31m?\x1b[0m eta -:--:--\r\
+            \x1b[2K   \x1b[90m━━━━\x1b[0m \x1b[32m2.0/2.0 MB\x1b[0m\n\x1b[?25hInstalled a\n";
+        assert_eq!(shown(pip), "Downloading a.whl (2 MB)\n   ━━━━ 2.0/2.0 MB\nInstalled a\n");
+        let pulls: String = (0..50).map(|n| format!("\x1b[2A\x1b[2Ka: {n}%\n\x1b[2Kb: {n}%\n")).collect();
+        assert_eq!(shown(&format!("a: wait\nb: wait\n{pulls}")), "a: 49%\nb: 49%\n");
+    }
+
+    #[test]
+    fn a_screen_that_is_drawn_again_and_again_is_seen_once() {
+        for clear in ["\x1b[2J\x1b[H", "\x1b[H\x1b[2J\x1b[3J", "\x1b[H\x1b[J", "\x1bc"] {
+            let drawn: String = (1..=500).map(|n| format!("{clear}watching, run {n}\n2 passed\n")).collect();
+            assert_eq!(shown(&format!("> vitest\n{drawn}")), "> vitest\nwatching, run 500\n2 passed\n", "{clear:?}");
+        }
+        // By absolute positions, without erasing.
+        let top: String = (1..=9).map(|n| format!("\x1b[1;1Hload {n}\x1b[2;1Htasks {n}\x1b[K\x1b[4;3Hidle")).collect();
+        assert_eq!(shown(&top), "load 9\ntasks 9\n\n  idle");
+        assert_eq!(shown("a\x1b7\x1b[5;9Hb\x1b8c\x1b[2;1Hd"), "ac\nd\n\n\n        b");
+    }
+
+    #[test]
+    fn a_full_screen_program_leaves_what_a_terminal_would_show() {
+        let pager = "\x1b[?1049h\x1b[Hline 1\r\nline 2\x1b[24;1H:\x1b[?1049l";
+        assert_eq!(shown(&format!("before\n{pager}after\n")), "before\nafter\n");
+        // Without anything else, its last screen is all that there is to see.
+        let left = shown(pager);
+        assert!(left.starts_with("line 1\nline 2\n") && left.ends_with(":\n"), "{left:?}");
+        // A program that was killed has not left it.
+        assert_eq!(shown("$ top\n\x1b[?1049h\x1b[2J\x1b[HCPU 3%\x1b[HCPU 9%"), "$ top\nCPU 9%");
+    }
+
+    #[test]
+    fn lines_and_characters_are_inserted_and_deleted() {
+        assert_eq!(shown("a\nb\nc\x1b[2;1H\x1b[Lx"), "a\nx\nb\nc");
+        assert_eq!(shown("a\nb\nc\x1b[2;1H\x1b[M"), "a\nc");
+        assert_eq!(shown("abcdef\x1b[3G\x1b[2P"), "abef");
+        assert_eq!(shown("abcdef\x1b[3G\x1b[2X"), "ab  ef");
+        assert_eq!(shown("abc\x1b[2G\x1b[2@x"), "ax bc");
+    }
+
+    #[test]
     fn colours_titles_and_links_are_gone() {
         assert_eq!(shown("\x1b[1;31merror\x1b[0m: \x1b]8;;https://a.b\x1b\\link\x1b]8;;\x1b\\\n"), "error: link\n");
         assert_eq!(shown("\x1b]0;title\x07x\x1b(By\x07\n"), "xy\n");
@@ -327,6 +509,22 @@ mod tests {
         ] {
             assert!(shown(raw).len() < 2_000, "{raw:?}");
         }
+        let long = "x".repeat(200_000);
+        let began = std::time::Instant::now();
+        for code in [
+            "\x1b[1K",
+            "\x1b[P",
+            "\x1b[@",
+            "\x1b[9X",
+            "\x1b[L",
+            "\x1b[M",
+            "\x1b[24;1H.\x1b[H\x1b[J",
+            "\x1b[?1049h.\x1b[?1049l",
+        ] {
+            let raw = format!("{long}\n{long}\r{}", code.repeat(50_000));
+            assert!(shown(&raw).len() <= raw.len() + PADDING, "{code:?}");
+        }
+        assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
         let many = "\x1b[1000C.\n".repeat(100_000);
         assert!(shown(&many).len() <= PADDING + 2 * 100_000);
         let lines = "\x1b[100B.".repeat(100_000);

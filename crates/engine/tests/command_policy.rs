@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use trimtab_engine::proposal::command::{
-    CommandDecision, CommandVerdict, Policy, default_allow, judge, only_looks, usual_allow,
+    CommandDecision, CommandVerdict, Policy, default_allow, judge, only_looks, safe_prefix, usual_allow,
 };
 use trimtab_engine::{check_command, unanswered_by};
 use trimtab_vocab::{
@@ -899,5 +899,102 @@ fn a_rule_that_leaves_commands_asking_says_so() {
     ] {
         let note = note(pattern).unwrap_or_default();
         assert!(note.contains(part), "{pattern}: {note}");
+    }
+}
+
+#[test]
+fn a_prefix_is_offered_only_where_a_table_knows_the_program_and_its_subcommand() {
+    let offered = [
+        ("cargo test -p a", "cargo test"),
+        ("cargo test", "cargo test"),
+        ("cargo clippy --all-targets -- -D warnings", "cargo clippy"),
+        ("cargo test -p a && cargo test -p b", "cargo test"),
+        ("go vet ./...", "go vet"),
+        ("npm test", "npm test"),
+        ("npm run lint -- --quiet", "npm run lint"),
+        ("ruff check src", "ruff check"),
+        ("pytest -q tests", "pytest"),
+        ("git log --oneline", "git log"),
+        ("rg TODO src", "rg"),
+    ];
+    for (line, prefix) in offered {
+        assert_eq!(safe_prefix(line, &policy()).as_deref(), Some(prefix), "{line}");
+        assert_eq!(with(&[prefix], line).decision, CommandDecision::Auto, "{line}");
+    }
+    let never = [
+        // Shells, interpreters, rights, and what loses or sends something.
+        "sh -c 'cargo test'",
+        "bash x.sh",
+        "python3 -c 1",
+        "python3 x.py",
+        "node x.js",
+        "perl -e 1",
+        "awk '{print}' a",
+        "sudo cargo test",
+        "doas ls",
+        "rm a",
+        "rm -rf build",
+        "git push",
+        "git push origin main",
+        "git commit -m x",
+        "git clean -fd",
+        "git stash",
+        "git stash list",
+        "dd if=a of=b",
+        "chmod +x a",
+        "cp a b",
+        "mv a b",
+        "mkdir a",
+        // Wrappers, and lines of parts that differ or that write.
+        "env A=1 cargo test",
+        "xargs cargo test",
+        "npx eslint",
+        "uv run pytest",
+        "timeout 60 cargo test",
+        "cargo test && rm a",
+        "cargo test | tail",
+        "cd a && cargo test",
+        "cargo test > log",
+        "cargo test; cargo build",
+        "cargo test $X",
+        "cargo test $(cat a)",
+        "ls *.rs",
+        // What the table does not know.
+        "cargo test --config x",
+        "cargo test -Z unstable",
+        "cargo install a",
+        "npm install left-pad",
+        "npm run ./x",
+        "npm run",
+        "curl https://a.b",
+        "pip install a",
+        "make",
+        "make deploy",
+        "unknown a",
+        "./cargo test",
+        "/usr/bin/cargo test",
+        "cargo --version",
+        "cargo test --help",
+        "curl --help",
+        "",
+    ];
+    for line in never {
+        assert_eq!(safe_prefix(line, &policy()), None, "{line}");
+    }
+}
+
+#[test]
+fn a_rule_with_an_offered_prefix_covers_no_line_that_the_tables_do_not_know() {
+    let mut prefixes: Vec<String> = table().filter_map(|(_, line)| safe_prefix(line, &policy())).collect();
+    prefixes.sort();
+    prefixes.dedup();
+    assert!(prefixes.len() > 20, "{prefixes:?}");
+    let others: Vec<_> = table().filter(|(expected, _)| *expected != CommandDecision::Auto).collect();
+    for prefix in &prefixes {
+        let program = prefix.split(' ').next().expect("a program");
+        for (expected, line) in others.iter().filter(|(_, line)| line.contains(program)) {
+            let covered = with(&[prefix], line).decision == CommandDecision::Auto;
+            assert!(!covered, "`{prefix} *` covers `{line}`, which is {expected:?}");
+        }
     }
 }

@@ -88,3 +88,35 @@ fn an_edited_list_takes_effect_with_the_next_request_and_a_project_can_only_be_s
         refused.stderr
     );
 }
+
+#[test]
+fn the_rule_that_an_answer_shows_is_the_rule_that_is_stored() {
+    let program = program();
+    let careful = ["run", "--json", "--trust", "--autonomy", "careful", "look"];
+    let runs = |command: &str| {
+        let input = serde_json::json!({ "command": command }).to_string();
+        program.provider.push(Answer::anthropic(Reply::new().tool("toolu_1", "run_command", [input])));
+        program.provider.push(says("Seen."));
+    };
+    runs("ls -l");
+    let asked = program.run(&careful);
+    assert_eq!(asked.code, Some(3), "{}", asked.stderr);
+    let listed = program.run(&["checkpoints"]).stdout;
+    for text in ["always_prefix Always allow ls *", "always_prefix_everywhere", "Other arguments still ask."] {
+        assert!(listed.contains(text), "{text}: {listed}");
+    }
+    let question = asked.events().into_iter().rfind(|event| event["type"] == "checkpoint.opened").expect("a question");
+    let choices = question["choices"].as_array().expect("choices");
+    let shown = choices.iter().find(|choice| choice["id"] == "always_prefix_everywhere").expect("a form");
+    assert_eq!((&shown["rule"]["pattern"], shown["rule"].get("folder")), (&Value::from("ls *"), None));
+    assert_eq!(program.run(&["answer", "always_prefix_everywhere"]).code, Some(0));
+    let rules = program.run(&["rules"]).stdout;
+    assert!(rules.contains("allow run_command: ls * (everywhere)"), "{rules}");
+    // It covers what the table knows of the program, and nothing that only begins like it.
+    runs("ls -la");
+    assert_eq!(program.run(&careful).code, Some(0));
+    for (other, decision) in [("ls -a src", "auto"), ("ls; touch made", "ask"), ("ls ../..", "ask"), ("lsof", "ask")] {
+        let checked = program.run(&["check-command", "--autonomy", "careful", other]).stdout;
+        assert!(checked.contains(&format!(r#""decision":"{decision}""#)), "{other}: {checked}");
+    }
+}

@@ -273,6 +273,62 @@ fn add_and_run_makes_a_rule_of_the_persons_own_and_the_second_time_nobody_is_ask
 }
 
 #[test]
+fn a_prefix_that_a_table_knows_is_offered_and_covers_its_safe_uses_only() {
+    let log = play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        % tools=false
+        > go
+        < {"summary":"One.","commands":[{"command":"cat a.txt"}]}
+        ! always_prefix
+        < {"summary":"Again.","commands":[{"command":"cat -n a.txt"}]}
+        < {"summary":"Other.","commands":[{"command":"cat ../other"}]}
+        ! skip
+        < {"summary":"Done."}
+        "#,
+    );
+    assert_eq!(started(&log), ["cat a.txt", "cat -n a.txt"], "{log}");
+    assert_eq!(log.matches("checkpoint.opened").count(), 2, "{log}");
+    let added: Vec<&str> = log.lines().filter(|line| line.contains("rule.added")).collect();
+    assert_eq!(added.len(), 1, "{log}");
+    assert!(added[0].contains(r#"{"verdict":"allow","tool":"run_command","pattern":"cat *"}"#), "{log}");
+    // Every form stands beside its rule, and those of a line that no table knows are not offered.
+    let opened: Vec<&str> = log.lines().filter(|line| line.contains("checkpoint.opened")).collect();
+    for form in ["always_prefix", "always_everywhere", "always_prefix_everywhere"] {
+        assert!(opened[0].contains(&format!(r#""id":"{form}""#)), "{log}");
+        assert!(!opened[1].contains(&format!(r#""id":"{form}""#)), "{log}");
+    }
+}
+
+#[test]
+fn a_form_of_always_can_be_chosen_after_a_kill_and_covers_the_exact_command() {
+    let log = play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        % tools=false
+        > go
+        < {"summary":"One.","commands":[{"command":"cat a.txt"}]}
+        @ checkpoint.opened
+        ^K
+        ! always_everywhere
+        < {"summary":"Again.","commands":[{"command":"cat a.txt"}]}
+        < {"summary":"Other.","commands":[{"command":"cat -n a.txt"}]}
+        ! skip
+        < {"summary":"Done."}
+        "#,
+    );
+    assert_eq!(started(&log), ["cat a.txt", "cat a.txt"], "{log}");
+    assert!(
+        log.contains(r#"rule.added {"rule":{"verdict":"allow","tool":"run_command","pattern":"cat a.txt"}}"#),
+        "{log}"
+    );
+}
+
+#[test]
 fn what_deletes_can_be_allowed_once_only() {
     let log = play(
         r#"

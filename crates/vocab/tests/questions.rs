@@ -141,3 +141,24 @@ fn an_answer_is_written_with_its_role_and_its_need_for_text() {
     );
     assert_eq!(serde_json::from_str::<Choice>(&text).expect("reads"), choice);
 }
+
+#[test]
+fn a_form_of_an_answer_names_its_rule_and_an_older_reader_still_sees_an_answer() {
+    let choices = opened(json!([
+        {"id": "always", "label": "Always allow", "number": 2, "rule": {"verdict": "allow", "tool": "run_command", "pattern": "cargo test -q"}},
+        {"id": "always_prefix", "label": "Always allow cargo test *", "number": 5, "key": "p", "confirm": true,
+            "rule": {"verdict": "allow", "tool": "run_command", "pattern": "cargo test *", "folder": "/p"},
+            "covers": "Safe uses.", "variantOf": "always"},
+        {"id": "x", "label": "X", "rule": "of a newer version"}
+    ]));
+    let form = &choices[1];
+    let rule = form.rule.as_ref().map(ToString::to_string);
+    assert_eq!(rule.as_deref(), Some("allow run_command: cargo test * (in /p)"));
+    assert_eq!(
+        (form.variant_of.as_deref(), form.role, form.text),
+        (Some("always"), ChoiceRole::AllowAlways, ChoiceText::No)
+    );
+    let written = serde_json::to_value(form).expect("writes");
+    assert_eq!(serde_json::from_value::<Choice>(written).expect("reads"), *form);
+    assert_eq!((&choices[2].rule, &choices[2].variant_of), (&None, &None));
+}

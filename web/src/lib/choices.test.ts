@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { boxLabel, consents, keyed, opensBox, pressed, ruleOf } from './choices';
+import { boxLabel, consents, firstStep, formsOf, keyed, opensBox, pressed, ruleOf, ruleTextOf } from './choices';
 import type { Choice } from './wire';
 
 const choice = (id: string, more: Partial<Choice> = {}): Choice => ({ id, label: id, ...more });
@@ -21,6 +21,17 @@ test('what the question says about its keys holds', () => {
 test('an answer that rejects for good makes the opposite rule', () => {
   expect(ruleOf(choice('never', { role: 'reject_always' }), 'allow run_command: x (in /a)')).toBe('deny run_command: x (in /a)');
   expect(ruleOf(choice('always', { role: 'allow_always' }), 'allow run_command: x (in /a)')).toBe('allow run_command: x (in /a)');
+});
+
+test('forms of an answer are left for its second step, each with its own rule', () => {
+  const rule = { verdict: 'allow' as const, tool: 'run_command', pattern: 'cargo test *', folder: '/a' };
+  const all = keyed({ choices: [choice('always', { number: 2 }), choice('always_prefix', { number: 5, key: 'p', variantOf: 'always', rule }), choice('never', { number: 4 })] });
+  expect(keys(firstStep(all))).toEqual(['always 2', 'never 4']);
+  expect(keys(formsOf(all, 'always'))).toEqual(['always_prefix 5p']);
+  expect(formsOf(all, undefined)).toEqual([]);
+  expect(pressed(firstStep(all), '5')).toBeUndefined();
+  expect(ruleTextOf(formsOf(all, 'always')[0]!.choice)).toBe('allow run_command: cargo test * (in /a)');
+  expect(ruleTextOf(choice('x', { rule: { verdict: 'deny', tool: 'run_command', pattern: 'cargo test *' } }))).toBe('deny run_command: cargo test * (everywhere)');
 });
 
 test('what an answer lets happen must have been seen, whatever it is called', () => {

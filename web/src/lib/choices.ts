@@ -62,5 +62,21 @@ export function boxLabel({ about }: Pick<Checkpoint, 'about'>, choice: string): 
   }
 }
 
+/** A rule in words. */
+export function ruleText(rule: unknown): string {
+  const { verdict, tool, pattern, folder } = (rule ?? {}) as Record<string, string | null>;
+  const verb = verdict === 'deny' ? 'deny' : verdict === 'ask' ? 'ask about' : 'allow';
+  return tool ? `${verb} ${tool}: ${pattern} (${folder ? `in ${folder}` : 'everywhere'})` : '';
+}
+
+/** The rule that an answer names itself, in words. */
+export const ruleTextOf = ({ rule }: Choice) => ruleText(rule);
+
+/** The forms of an answer that add other rules. They are shown in its second step. */
+export const formsOf = (all: Keyed[], id: string | undefined) => all.filter((one) => one.choice.variantOf != null && one.choice.variantOf === id);
+
+/** The answers of the first step. */
+export const firstStep = (all: Keyed[]) => all.filter((one) => one.choice.variantOf == null);
+
 /** The rule that an answer makes. A question names the one that allows. */
 export const ruleOf = ({ role }: Choice, text: string) => (role === 'reject_always' ? text.replace(/^(allow|ask about) /, 'deny ') : text);

@@ -186,6 +186,25 @@ impl CommandCase<'_> {
         (verdict.decision == CommandDecision::Auto).then(|| verdict.rule.unwrap_or_else(|| "a rule".into()))
     }
 
+    /// The rule for every use of the line's program that its table knows to be safe. Without the sandbox there is none,
+    /// because the table only saves questions, and the sandbox is what holds a command.
+    pub(super) fn prefix_rule(&self, line: &str) -> Option<Rule> {
+        if self.settings.commands.sandbox == Sandbox::Off {
+            return None;
+        }
+        let stem = command::safe_prefix(line, &self.policy())?;
+        let rule = Rule {
+            verdict: RuleVerdict::Allow,
+            tool: TOOL.into(),
+            pattern: format!("{stem} *"),
+            folder: self.rules_folder.map(str::to_owned),
+        };
+        // What is offered must answer this very question: a rule that asks or denies may still win.
+        let rules: Vec<Rule> = self.rules.iter().cloned().chain([rule.clone()]).collect();
+        let ruling = CommandCase { rules: &rules, ..*self }.judge(line);
+        (ruling.decision == CommandDecision::Auto && ruling.is_fenced()).then_some(rule)
+    }
+
     /// Whether a known command runs without a question. A read-only one does, as other reads do; one that builds or
     /// tests does if a setting or an agreement says so.
     fn runs_automatically(&self, class: CommandClass) -> bool {

@@ -12,6 +12,11 @@ pub mod choice {
     pub const ALLOW: &str = "allow";
     /// From now on.
     pub const ALWAYS: &str = "always";
+    /// From now on, for every use of the program that its table knows to be safe.
+    pub const ALWAYS_PREFIX: &str = "always_prefix";
+    /// From now on, in every folder: this command, or every safe use of its program.
+    pub const ALWAYS_EVERYWHERE: &str = "always_everywhere";
+    pub const ALWAYS_PREFIX_EVERYWHERE: &str = "always_prefix_everywhere";
     /// Not so: the user says what to do differently.
     pub const WAIT: &str = "wait";
     /// Not now and not later.
@@ -102,6 +107,11 @@ pub mod choice {
     pub const LEAVE_OTHER: &str = "leave_other";
     /// A person denies it once, or `--approve deny` does.
     pub const DENIED: &str = "denied";
+
+    /// Whether an answer allows something from now on, in one of its forms.
+    pub fn is_always(choice: &str) -> bool {
+        matches!(choice, ALWAYS | ALWAYS_PREFIX | ALWAYS_EVERYWHERE | ALWAYS_PREFIX_EVERYWHERE)
+    }
 }
 
 /// Verdicts on proposals.

@@ -4,7 +4,7 @@
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText};
 use trimtab_vocab::event::{Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status};
 use trimtab_vocab::format::Plural;
-use trimtab_vocab::wording::{AnswerLabel, Notice, Objection, PermissionLabel, QuestionTitle};
+use trimtab_vocab::wording::{AnswerLabel, Notice, Objection, PermissionLabel, QuestionTitle, RuleCoverage};
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, ChangePart, CheckpointId, Lists, ProposalId, RequestId, Rule, RuleVerdict,
 };
@@ -22,8 +22,9 @@ use crate::{Effect, flow, handoff, subtasks};
 
 pub(crate) use crate::questions::{Answerer, CheckpointDraft, ask, choice, leave, open, rest};
 pub use crate::record::names::choice::{
-    AGAIN, ALLOW, ALWAYS, APPLY, BACKGROUND, CONTINUE, DENIED, DISTRUST, EACH, END, EXTEND, NEVER, OTHER, OUTSIDE,
-    REJECT, RETRY, RUN, SKIP, STOP, TELL, TRUST, UNLIMITED, WAIT, WIDEN,
+    AGAIN, ALLOW, ALWAYS, ALWAYS_EVERYWHERE, ALWAYS_PREFIX, ALWAYS_PREFIX_EVERYWHERE, APPLY, BACKGROUND, CONTINUE,
+    DENIED, DISTRUST, EACH, END, EXTEND, NEVER, OTHER, OUTSIDE, REJECT, RETRY, RUN, SKIP, STOP, TELL, TRUST, UNLIMITED,
+    WAIT, WIDEN, is_always,
 };
 
 pub(crate) use crate::record::names::verdict::APPROVED;
@@ -48,6 +49,38 @@ pub(super) fn compact_choices() -> Vec<Choice> {
         Choice { confirm: true, ..keyed(ALWAYS, PermissionLabel::AddAndRun, 2, Some('a')) },
         keyed(SKIP, PermissionLabel::Skip, 3, Some('n')),
     ]
+}
+
+/// The forms of *always* for a command whose program has a safe prefix: this command or every safe use of the program,
+/// here or everywhere. A line that no table understands is remembered only for the folder in which the user has read it.
+pub(super) fn offer_forms(choices: &mut Vec<Choice>, exact: &Rule, prefix: Rule, plain: bool) {
+    let Some(always) = choices.iter_mut().find(|choice| choice.id == ALWAYS) else { return };
+    always.rule = Some(exact.clone());
+    always.covers = Some(RuleCoverage::Exact.into());
+    let stem = prefix.pattern.trim_end_matches([' ', '*']).to_owned();
+    let (here, everywhere): (fn(String) -> RuleCoverage, fn(String) -> RuleCoverage) = match plain {
+        true => (RuleCoverage::Plain, RuleCoverage::PlainEverywhere),
+        false => (RuleCoverage::Prefix, RuleCoverage::PrefixEverywhere),
+    };
+    let pattern = prefix.pattern.clone();
+    let form = |id: &str, label: PermissionLabel, number: u8, key: Option<char>, rule: Rule, covers: RuleCoverage| {
+        let (rule, covers, variant_of) = (Some(rule), Some(covers.into()), Some(ALWAYS.to_owned()));
+        Choice { confirm: true, rule, covers, variant_of, ..keyed(id, label, number, key) }
+    };
+    let anywhere = |rule: &Rule| Rule { folder: None, ..rule.clone() };
+    let (wide_exact, wide_prefix) = (anywhere(exact), anywhere(&prefix));
+    choices.extend([
+        form(ALWAYS_PREFIX, PermissionLabel::AlwaysPrefix(pattern.clone()), 5, Some('p'), prefix, here(stem.clone())),
+        form(ALWAYS_EVERYWHERE, PermissionLabel::AlwaysEverywhere, 6, None, wide_exact, RuleCoverage::ExactEverywhere),
+        form(
+            ALWAYS_PREFIX_EVERYWHERE,
+            PermissionLabel::AlwaysPrefixEverywhere(pattern),
+            7,
+            None,
+            wide_prefix,
+            everywhere(stem),
+        ),
+    ]);
 }
 
 /// Records an answer that is not the user's: `by` says what gave it.
@@ -215,7 +248,7 @@ pub(crate) fn answered(
         return step.emit(Some(&request), SessionFact::Refused { reason: reason.to_string() });
     }
     let extends = is_handoff && choice == handoff::EXTEND;
-    let rules = rules_of(&checkpoint.ask, &choice, text.as_deref());
+    let rules = rules_of(&checkpoint, &choice, text.as_deref());
     let parked = step.session.is_parked(&request);
     // The sub-tasks stop, and what is finished is merged.
     let stops = choice == STOP && !matches!(checkpoint.ask, Ask::SubtaskFailed { .. });
@@ -367,7 +400,13 @@ fn after_answer(step: &mut Transition<'_>, request: &RequestId, call: Option<&Ca
 }
 
 /// The rules that an answer makes. The user may give the pattern in words.
-fn rules_of(ask: &Ask, choice: &str, text: Option<&str>) -> Vec<Rule> {
+fn rules_of(checkpoint: &Checkpoint, choice: &str, text: Option<&str>) -> Vec<Rule> {
+    let ask = &checkpoint.ask;
+    // The rule that the user was shown with an answer is the one that it adds.
+    let own = checkpoint.choice(choice).and_then(|offered| Some((offered.variant_of.as_ref()?, offered.rule.clone()?)));
+    if let Some((_, rule)) = own.filter(|_| is_always(choice)) {
+        return vec![rule];
+    }
     let Some(offered) = ask.rule().cloned() else { return Vec::new() };
     let worded = |offered: Rule| Rule { pattern: text.map_or(offered.pattern, str::to_owned), ..offered };
     let denied = |offered: Rule| Rule { verdict: RuleVerdict::Deny, ..offered };

@@ -144,8 +144,9 @@ impl OpenQuestion {
         };
         let is_lasting = matches!(choice.role, ChoiceRole::AllowAlways | ChoiceRole::RejectAlways);
         let rule = is_lasting.then(|| answers::rule_text(&self.ask, choice, None)).flatten();
+        let covers = choice.covers.iter().map(|covers| format!(". {covers}")).collect::<String>();
         let name = match rule {
-            Some(rule) => format!("{} (adds the rule: {rule})", choice.label),
+            Some(rule) => format!("{} (adds the rule: {rule}){covers}", choice.label),
             None => choice.label.clone(),
         };
         Some(PermissionOption::new(choice.id.clone(), words::sanitize(&name).into_owned(), kind))

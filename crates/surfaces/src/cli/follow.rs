@@ -413,7 +413,8 @@ fn is_about_one_subtask(event: &Event) -> bool {
 
 /// A choice as it is listed.
 pub(super) fn choice_line(choice: &Choice) -> String {
-    format!("    {:<10} {}", choice.id, choice.label)
+    let covers = choice.covers.iter().map(|covers| format!("\n               {covers}"));
+    format!("    {:<10} {}{}", choice.id, choice.label, covers.collect::<String>())
 }
 
 /// Says what is asked.

@@ -110,6 +110,7 @@ impl Answering {
         if let Some(makes_rule) = self.choices.iter().find(|known| known.id == choice && known.confirm) {
             let rule = answers::rule_text(&self.ask, makes_rule, words.as_deref());
             note(&permission::adds_rule(&rule.unwrap_or_else(|| choice.clone())));
+            makes_rule.covers.iter().filter(|_| words.is_none()).for_each(|covers| note(&format!("  {covers}")));
             note("Type yes to add it, or press Enter to go back:");
             self.unconfirmed = Some((choice, words));
             return None;
@@ -200,6 +201,31 @@ mod tests {
         let mut wanted = by("tell", None, &Ask::Tell).expect("words are wanted");
         assert_eq!(wanted.hear("  "), None);
         assert_eq!(wanted.hear("otherwise"), Some(("tell".into(), Some("otherwise".into()))));
+    }
+
+    #[test]
+    fn a_form_of_always_shows_its_own_rule_before_it_is_given() {
+        let rule: trimtab_vocab::Rule =
+            serde_json::from_value(json!({"verdict": "allow", "tool": "run_command", "pattern": "cargo test *"}))
+                .expect("a rule");
+        let form = Choice {
+            confirm: true,
+            number: Some(5),
+            rule: Some(rule),
+            variant_of: Some("always".into()),
+            ..Choice::new("always_prefix", "Always allow cargo test *")
+        };
+        let choices = [Choice::new("allow", "Allow this time"), form];
+        let ask: Ask = serde_json::from_value(json!({"about": "tool", "call": "c1-1",
+            "rule": {"verdict": "allow", "tool": "run_command", "pattern": "cargo test -q"}}))
+        .expect("a question");
+        let text = answers::rule_text(&ask, &choices[1], None);
+        assert_eq!(text.as_deref(), Some("allow run_command: cargo test * (everywhere)"));
+        let mut answering = Answering::begin(&choices, &ask, true);
+        assert_eq!(answering.hear("5"), None);
+        assert_eq!(answering.hear("yes"), Some(("always_prefix".into(), None)));
+        assert_eq!(answering.hear("always_prefix"), None);
+        assert_eq!(answering.hear(""), None, "an empty line adds no rule");
     }
 
     #[test]

@@ -257,6 +257,53 @@ fn the_four_answers_have_numbers() {
     }
 }
 
+/// A permission whose answer *always* has forms.
+fn permission_with_forms() -> Value {
+    let mut asked = permission();
+    let rule = |pattern: &str, folder: Option<&str>| json!({"verdict": "allow", "tool": "run_command", "pattern": pattern, "folder": folder});
+    let form = |id: &str, number: u8, rule: Value| json!({"id": id, "label": id, "number": number, "confirm": true, "rule": rule, "covers": format!("Covers {id}."), "variantOf": "always"});
+    let choices = asked["choices"].as_array_mut().expect("a list");
+    choices.push(form("always_prefix", 5, rule("cargo test *", Some("/boat"))));
+    choices.push(form("always_everywhere", 6, rule("cargo test -q", None)));
+    asked
+}
+
+#[test]
+fn forms_of_always_are_offered_in_its_second_step_with_what_they_cover() {
+    let mut stage = Stage::new(80, 30);
+    stage.said("x");
+    stage.asked(permission_with_forms());
+    assert!(!stage.screen().contains("always_prefix"), "{}", stage.screen());
+    assert!(stage.key("5").is_empty(), "a form is no answer of the first step");
+    stage.key("2");
+    let screen = stage.screen();
+    for text in [
+        "Which rule do you want to add?",
+        "y. allow run_command: rm -rf build (in /boat)",
+        "5. allow run_command: cargo test * (in /boat)",
+        "Covers always_prefix.",
+        "6. allow run_command: cargo test -q (everywhere)",
+        "› n. Go back",
+    ] {
+        assert!(screen.contains(text), "{text}\n{screen}");
+    }
+    assert!(stage.key("2").is_empty() && stage.key("a").is_empty(), "the keys of the first step add nothing");
+    assert!(stage.key("enter").is_empty() && stage.screen().contains("1. Allow this time"), "Enter goes back");
+    stage.key("2");
+    let cmds = stage.key("5");
+    let [Cmd::Answer(answer)] = cmds.as_slice() else { panic!("{cmds:?}") };
+    assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("always_prefix", None));
+    // By the arrows: down from *Go back* is the first rule.
+    let mut stage = Stage::new(80, 30);
+    stage.said("x");
+    stage.asked(permission_with_forms());
+    stage.key("2");
+    ["down", "down", "down"].iter().for_each(|key| drop(stage.key(key)));
+    let cmds = stage.key("enter");
+    let [Cmd::Answer(answer)] = cmds.as_slice() else { panic!("{cmds:?}") };
+    assert_eq!(answer.choice, "always_everywhere");
+}
+
 #[test]
 fn arrows_choose_and_an_answer_can_have_words() {
     let mut stage = Stage::new(80, 24);

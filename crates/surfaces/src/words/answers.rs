@@ -23,9 +23,15 @@ pub(crate) fn by_key(choices: &[Choice], key: char) -> Option<usize> {
     (0..choices.len()).find(of)
 }
 
+/// The answers of a question without the forms of another one, and these forms. A surface with a second step shows them
+/// there.
+pub(crate) fn without_forms(choices: &[Choice]) -> (Vec<Choice>, Vec<Choice>) {
+    choices.iter().cloned().partition(|choice| choice.variant_of.is_none())
+}
+
 /// The rule that an answer makes, with another pattern if the person wrote one.
 pub(crate) fn rule_text(ask: &Ask, choice: &Choice, pattern: Option<&str>) -> Option<String> {
-    let offered = ask.rule()?.clone();
+    let offered = choice.rule.as_ref().or_else(|| ask.rule())?.clone();
     let rule = match choice.role {
         ChoiceRole::RejectAlways => Rule { verdict: RuleVerdict::Deny, ..offered },
         _ => Rule { pattern: pattern.map_or(offered.pattern, str::to_owned), ..offered },

@@ -809,8 +809,10 @@ impl<'a> Story<'a> {
                     (checkpoint::Ask::Trust { .. }, "trust") => told.trusted = true,
                     (checkpoint::Ask::Permission(ask), choice) => {
                         let tool = self.tools.get_mut(&ask.call).ok_or("a question about no tool")?;
-                        tool.allowed |= matches!(choice, "allow" | "always");
-                        tool.denied |= !matches!(choice, "allow" | "always");
+                        // *Always* has several forms.
+                        let allows = choice == "allow" || choice.starts_with("always");
+                        tool.allowed |= allows;
+                        tool.denied |= !allows;
                     }
                     (checkpoint::Ask::UnknownOutcome { call, .. }, "again") => {
                         let call = self.runs.begun.keys().find(|begun| **begun == call).copied();

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use crate::Rule;
+
 /// An answer to choose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -28,6 +30,15 @@ pub struct Choice {
     /// What choosing it means.
     #[cfg_attr(feature = "schema", schemars(with = "Option<ChoiceRole>", skip_serializing_if = "Option::is_none"))]
     pub role: ChoiceRole,
+    /// The rule that it adds, where the choices of a question add different ones. Otherwise the question names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Rule>,
+    /// What that rule covers, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub covers: Option<String>,
+    /// The answer that it is a form of. A surface that shows the rule in a second step offers it there.
+    #[serde(rename = "variantOf", skip_serializing_if = "Option::is_none")]
+    pub variant_of: Option<String>,
 }
 
 /// Whether text goes with an answer.
@@ -79,7 +90,19 @@ impl Choice {
     pub fn new(id: impl Into<String>, label: impl Into<String>) -> Self {
         let id = id.into();
         let (role, text) = usual(&id);
-        Self { id, label: label.into(), number: None, key: None, confirm: false, text, role }
+        let label = label.into();
+        Self {
+            id,
+            label,
+            number: None,
+            key: None,
+            confirm: false,
+            text,
+            role,
+            rule: None,
+            covers: None,
+            variant_of: None,
+        }
     }
 
     /// The same with another role than the usual one of its id.
@@ -103,6 +126,7 @@ fn usual(id: &str) -> (ChoiceRole, ChoiceText) {
         "allow" => (AllowOnce, Optional),
         "outside" | "widen" | "again" => (AllowOnce, No),
         "always" => (AllowAlways, Optional),
+        "always_prefix" | "always_everywhere" | "always_prefix_everywhere" => (AllowAlways, No),
         "trust" | "use" => (AllowAlways, No),
         "wait" | "reject" => (RejectOnce, Optional),
         "no" | "skip" | "decline" => (RejectOnce, No),
@@ -133,8 +157,15 @@ impl<'de> Deserialize<'de> for Choice {
             text: Value,
             #[serde(default)]
             role: Value,
+            #[serde(default)]
+            rule: Value,
+            #[serde(default)]
+            covers: Option<String>,
+            #[serde(default, rename = "variantOf")]
+            variant_of: Option<String>,
         }
-        let WrittenChoice { id, label, number, key, confirm, text, role } = WrittenChoice::deserialize(deserializer)?;
+        let written = WrittenChoice::deserialize(deserializer)?;
+        let WrittenChoice { id, label, number, key, confirm, text, role, rule, covers, variant_of } = written;
         let choice = Self::new(id, label);
         // A value of a newer version is no reason to lose the question.
         Ok(Self {
@@ -143,6 +174,9 @@ impl<'de> Deserialize<'de> for Choice {
             confirm: confirm || matches!(choice.id.as_str(), "always" | "never"),
             text: ChoiceText::deserialize(text).unwrap_or(choice.text),
             role: ChoiceRole::deserialize(role).unwrap_or(choice.role),
+            rule: Rule::deserialize(rule).ok(),
+            covers,
+            variant_of,
             ..choice
         })
     }

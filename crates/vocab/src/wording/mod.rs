@@ -14,7 +14,7 @@ mod question;
 pub use command::CommandReason;
 pub use network::{NetworkNote, ProxyRefusal};
 pub use notice::{Notice, Objection, StageLabel};
-pub use permission::{PermissionLabel, PermissionReason, PermissionTitle, Refusal};
+pub use permission::{PermissionLabel, PermissionReason, PermissionTitle, Refusal, RuleCoverage};
 pub use problem::{OwnWords, ProblemText};
 pub use question::{
     AnswerLabel, BreakdownNote, ContextFillWords, InstructionsState, ObstacleText, QuestionTitle, StrategyNote,

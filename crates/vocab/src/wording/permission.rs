@@ -100,6 +100,25 @@ sentences! {
         RunOnce => "Run Once",
         AddAndRun => "Add & Run",
         Skip => "Skip",
+        AlwaysPrefix(pattern: String) => "Always allow {pattern}",
+        AlwaysEverywhere => "Always allow everywhere",
+        AlwaysPrefixEverywhere(pattern: String) => "Always allow {pattern} everywhere",
+    }
+}
+
+sentences! {
+    /// What the rule of an answer covers.
+    pub enum RuleCoverage {
+        Exact => "This exact command, in this folder.",
+        ExactEverywhere => "This exact command, in every folder that you trust.",
+        Prefix(stem: String) =>
+            "`{stem}` in this folder with any arguments that Trimtab knows to be safe. Other arguments still ask.",
+        PrefixEverywhere(stem: String) =>
+            "`{stem}` in every folder that you trust with any arguments that Trimtab knows to be safe. Other arguments still ask.",
+        Plain(stem: String) =>
+            "`{stem}` in this folder with any arguments that stay in the folder (`permissions.plain_prefix`).",
+        PlainEverywhere(stem: String) =>
+            "`{stem}` in every folder that you trust with any arguments that stay in the folder (`permissions.plain_prefix`).",
     }
 }
 
@@ -221,6 +240,8 @@ pub struct PermissionLines {
     pub rule_of_always: &'static str,
     pub adds_rule: &'static str,
     pub add_rule: &'static str,
+    /// Above the rules to choose from, where an answer can add one of several.
+    pub which_rule: &'static str,
     pub back: &'static str,
     /// Below the question whether a folder is trusted, because the call that asks for a file may stand above it.
     pub unread: &'static str,
@@ -246,6 +267,7 @@ pub const LINES: PermissionLines = PermissionLines {
     rule_of_always: "`always` would add this rule: {rule}",
     adds_rule: "This adds a rule: {rule}",
     add_rule: "Add this rule",
+    which_rule: "Which rule do you want to add?",
     back: "Go back",
     unread: "Trimtab reads no files there until you answer.",
     denied: "The user does not allow this. Do not try it again; choose another way or ask.",

@@ -273,6 +273,28 @@ pub fn only_looks(line: &str, policy: &Policy) -> bool {
     parts.iter().zip(&places).all(|(argv, place)| only_reads(argv, place, policy))
 }
 
+/// The words that a rule for every safe use of this line's program begins with: the program, and the subcommand that a
+/// table is for. None if a part of the line is not used as its table has it, if the parts differ, or if the words do not
+/// say what runs.
+pub fn safe_prefix(line: &str, policy: &Policy) -> Option<String> {
+    if line.len() > LONGEST || strange::strange(line).is_some() {
+        return None;
+    }
+    let reading = read::read(line, &policy.home, &policy.folder);
+    let is_plain = |part: &SimpleCommand| {
+        part.words.iter().all(|word| word.known) && part.redirects.is_empty() && !part.redirected
+    };
+    let is_known = reading.trouble.is_none() && reading.open.is_none() && reading.rewritten.is_none();
+    if !is_known || !reading.parts.iter().all(is_plain) {
+        return None;
+    }
+    let parts: Vec<Vec<String>> = reading.parts.iter().map(open::sample).collect();
+    let places = places(&parts, &reading.parts, policy);
+    let mut stems = parts.iter().zip(&places).map(|(argv, place)| programs::safe_prefix(argv, place));
+    let first = stems.next()??;
+    stems.all(|stem| stem.as_ref() == Some(&first)).then_some(first)
+}
+
 /// How many words of a rule the words of a command begin with; none if they do not.
 pub(crate) fn begins(rule: &str, argv: &[&str]) -> Option<usize> {
     rules::begins(rule, argv)

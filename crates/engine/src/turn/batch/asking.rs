@@ -74,6 +74,11 @@ pub(super) fn ask_permission(
         || matches!(action, ToolAction::Run { command, .. } if !settings.commands.remember_deletes && command::deletes(command));
     if is_once {
         choices.retain(|choice| choice.id != answers::ALWAYS);
+    } else if let ToolAction::Run { command, outside: None, .. } = action
+        && class == ApprovalClass::Command
+        && let Some(prefix) = permit::prefix_rule(step.session, active, command)
+    {
+        answers::offer_forms(&mut choices, &rule, prefix, settings.commands.plain_prefix);
     }
     let title = title_of(action, item, settings);
     let mut input = shown(&item.call.input);

@@ -11,7 +11,7 @@ use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::CheckpointKind;
 use trimtab_vocab::wording::permission;
 
-use super::QuestionDialog;
+use super::{Confirming, QuestionDialog};
 use crate::tui::diffs;
 use crate::tui::keys::{KeyAction, KeyMap};
 use crate::tui::text::{cut, hints, tame, wrapped};
@@ -201,22 +201,8 @@ impl QuestionDialog {
             add((last + 1).to_string(), skip.into(), None, clarify.row == last, false);
             return rows;
         }
-        if let Some(confirming) = &self.confirming {
-            let rule = fold_blank_lines(Visible::command(&confirming.rule).as_str());
-            let what = permission::adds_rule(&rule);
-            rows.extend(wrapped(&what, style(StyleName::Strong), width).into_iter().map(|line| (line, false)));
-            let mut add = |key: &str, label: &str, is_chosen: bool| {
-                let (mark, name) = if is_chosen { ("›", StyleName::Selected) } else { (" ", StyleName::Text) };
-                let line = Line::from(vec![
-                    Span::styled(format!("{mark} "), style(StyleName::Accent)),
-                    Span::styled(format!("{key}. "), style(StyleName::Key)),
-                    Span::styled(label.to_owned(), style(name)),
-                ]);
-                rows.push((line, is_chosen));
-            };
-            add("y", permission::LINES.add_rule, confirming.is_yes);
-            add("n", permission::LINES.back, !confirming.is_yes);
-            return rows;
+        if let Some(confirming) = &self.second.confirming {
+            return confirming_rows(confirming, width, theme);
         }
         for (at, choice) in self.choices.iter().enumerate() {
             let number = answers::number(&self.choices, at).to_string();
@@ -239,8 +225,10 @@ impl QuestionDialog {
             let back = if self.ask == Ask::Tell { "stops" } else { "goes back" };
             return format!("{} to answer · {stop} {back}", keys.key(KeyAction::Send));
         }
-        if self.confirming.is_some() {
-            return format!("y add the rule · n or {stop} back");
+        match &self.second.confirming {
+            Some(confirming) if confirming.rules.len() > 1 => return format!("choose a rule · n or {stop} back"),
+            Some(_) => return format!("y add the rule · n or {stop} back"),
+            None => {}
         }
         if self.is_unread() {
             return format!("space next page · read to the end to allow · {stop} stop");
@@ -381,4 +369,40 @@ impl QuestionDialog {
         }
         cursor
     }
+}
+
+/// The second step of an answer that makes a rule: the rule, or the rules to choose from with what each covers.
+fn confirming_rows(confirming: &Confirming, width: usize, theme: &Theme) -> Vec<(Line<'static>, bool)> {
+    let style = |name| theme.style(name);
+    let shown = |rule: &str| fold_blank_lines(Visible::command(rule).as_str());
+    let what = match confirming.rules.as_slice() {
+        [only] => permission::adds_rule(&shown(&only.rule)),
+        _ => permission::LINES.which_rule.to_owned(),
+    };
+    let mut rows: Vec<_> =
+        wrapped(&what, style(StyleName::Strong), width).into_iter().map(|line| (line, false)).collect();
+    let mut add = |key: String, label: &str, covers: Option<&str>, is_chosen: bool| {
+        let (mark, name) = if is_chosen { ("›", StyleName::Selected) } else { (" ", StyleName::Text) };
+        let line = Line::from(vec![
+            Span::styled(format!("{mark} "), style(StyleName::Accent)),
+            Span::styled(format!("{key}. "), style(StyleName::Key)),
+            Span::styled(label.to_owned(), style(name)),
+        ]);
+        rows.extend(wrap(&line, width, 5).into_iter().map(|line| (line, is_chosen)));
+        if let Some(covers) = covers {
+            let covers = Line::from(Span::styled(format!("     {}", tame(covers)), style(StyleName::Dim)));
+            rows.extend(wrap(&covers, width, 5).into_iter().map(|line| (line, is_chosen)));
+        }
+    };
+    let is_one = confirming.rules.len() == 1;
+    for (at, rule) in confirming.rules.iter().enumerate() {
+        let key = rule.keys.first().map(char::to_string).unwrap_or_default();
+        let is_chosen = confirming.row == at;
+        match is_one {
+            true => add(key, permission::LINES.add_rule, None, is_chosen),
+            false => add(key, &shown(&rule.rule), rule.covers.as_deref(), is_chosen),
+        }
+    }
+    add("n".into(), permission::LINES.back, None, confirming.row == confirming.rules.len());
+    rows
 }

@@ -75,8 +75,7 @@ pub(super) struct QuestionDialog {
     rows: Option<(usize, Arc<Vec<Line<'static>>>)>,
     /// How far what is asked about was read.
     reading: ReadProgress,
-    /// An answer that makes a rule, until the rule was confirmed.
-    confirming: Option<Confirming>,
+    second: SecondStep,
     /// Words that go with the chosen answer, while they are written.
     field: Option<TextField>,
     clarify: Option<ClarifyDialog>,
@@ -119,16 +118,49 @@ fn preselected(ask: &Ask, choices: &[Choice]) -> usize {
     }
 }
 
+/// The step behind an answer that makes a rule.
+#[derive(Debug, Default)]
+struct SecondStep {
+    /// Forms of an answer that add other rules.
+    forms: Vec<Choice>,
+    /// An answer that makes a rule, until the rule was confirmed.
+    confirming: Option<Confirming>,
+}
+
 /// An answer that makes a rule.
 #[derive(Debug)]
 struct Confirming {
-    choice: String,
     text: Option<String>,
     note: Option<String>,
+    /// The rules that it can make.
+    rules: Vec<OfferedRule>,
+    /// The row that Enter takes. At first it is the one behind the rules, which goes back.
+    row: usize,
+}
+
+/// A rule to choose.
+#[derive(Debug)]
+struct OfferedRule {
+    /// The answer that adds it.
+    choice: String,
+    /// The keys that choose it, the one that is shown first.
+    keys: Vec<char>,
     /// The rule, in words.
     rule: String,
-    /// The row that Enter takes is the one that makes it. At first it is the other one.
-    is_yes: bool,
+    covers: Option<String>,
+}
+
+impl OfferedRule {
+    fn new(ask: &Ask, choice: &Choice, pattern: Option<&str>, is_first: bool) -> Self {
+        let number = choice.number.and_then(|number| char::from_digit(number.into(), 10));
+        Self {
+            choice: choice.id.clone(),
+            // The number of the first one was just pressed, and pressing it twice is no second step.
+            keys: if is_first { vec!['y'] } else { number.into_iter().chain(choice.key).collect() },
+            rule: answers::rule_text(ask, choice, pattern).unwrap_or_default(),
+            covers: choice.covers.clone(),
+        }
+    }
 }
 
 impl Dialogs {
@@ -249,21 +281,23 @@ impl QuestionDialog {
             return None;
         };
         let call = ask.permission().filter(|asked| asked.proposal.is_some()).map(|asked| asked.call.clone());
+        let (choices, forms) = answers::without_forms(choices);
+        let selected = preselected(ask, &choices);
         let mut dialog = Self {
             checkpoint: checkpoint.clone(),
             request: event.request.clone(),
             kind: *kind,
             title: title.clone(),
-            choices: choices.clone(),
+            choices,
+            second: SecondStep { forms, confirming: None },
             details: details(ask),
             reasons: reasons(ask),
             rows: None,
             reading: ReadProgress::default(),
-            confirming: None,
             clarify: ClarifyDialog::from_ask(ask),
             ask: ask.clone(),
             asks: worker.as_deref().map(subtasks::asks),
-            selected: preselected(ask, choices),
+            selected,
             field: None,
             call,
             diff: AskedDiff::default(),
@@ -350,29 +384,43 @@ impl QuestionDialog {
             return self.answer(choice, text, note);
         };
         let text = text.filter(|text| !text.trim().is_empty());
-        let rule = answers::rule_text(&self.ask, makes_rule, text.as_deref()).unwrap_or_default();
-        self.confirming = Some(Confirming { choice: choice.to_owned(), text, note, rule, is_yes: false });
+        let mut rules = vec![OfferedRule::new(&self.ask, makes_rule, text.as_deref(), true)];
+        // Whoever has written a pattern means that one.
+        if text.is_none() {
+            let forms = self.second.forms.iter().filter(|form| form.variant_of.as_deref() == Some(choice));
+            rules.extend(forms.map(|form| OfferedRule::new(&self.ask, form, None, false)));
+        }
+        self.second.confirming = Some(Confirming { text, note, row: rules.len(), rules });
         DialogOutcome::Moved
     }
 
     /// Takes a key while a rule is shown. The key that chose the answer does not confirm it.
     fn confirm(&mut self, input: &TerminalInput, keys: &KeyMap) -> DialogOutcome {
         let TerminalInput::Key(chord) = input else { return DialogOutcome::Moved };
-        let Some(confirming) = &mut self.confirming else { return DialogOutcome::Passed };
-        let is_yes = match (chord.typed(), keys.action(*chord)) {
-            (Some('y'), _) => true,
-            (_, Some(KeyAction::Send)) => confirming.is_yes,
-            (Some('n'), _) | (_, Some(KeyAction::Interrupt)) => false,
-            (Some('j' | 'k'), _) | (_, Some(KeyAction::Up | KeyAction::Down)) => {
-                confirming.is_yes = !confirming.is_yes;
+        let Some(confirming) = &mut self.second.confirming else { return DialogOutcome::Passed };
+        let rows = confirming.rules.len() + 1;
+        let by_key = |key: char| confirming.rules.iter().position(|rule| rule.keys.contains(&key));
+        let taken = match (chord.typed(), keys.action(*chord)) {
+            (Some(key), _) if let Some(at) = by_key(key) => at,
+            (_, Some(KeyAction::Send)) => confirming.row,
+            (Some('n'), _) | (_, Some(KeyAction::Interrupt)) => rows - 1,
+            (Some('j'), _) | (_, Some(KeyAction::Down)) => {
+                confirming.row = (confirming.row + 1) % rows;
+                return DialogOutcome::Moved;
+            }
+            (Some('k'), _) | (_, Some(KeyAction::Up)) => {
+                confirming.row = (confirming.row + rows - 1) % rows;
                 return DialogOutcome::Moved;
             }
             (None, Some(_)) => return DialogOutcome::Passed,
             _ => return DialogOutcome::Moved,
         };
-        match self.confirming.take() {
-            Some(Confirming { choice, text, note, .. }) if is_yes => self.answer(&choice, text, note),
-            _ => DialogOutcome::Moved,
+        let Some(Confirming { mut rules, text, note, .. }) = self.second.confirming.take() else {
+            return DialogOutcome::Moved;
+        };
+        match taken < rules.len() {
+            true => self.answer(&rules.swap_remove(taken).choice, text, note),
+            false => DialogOutcome::Moved,
         }
     }
 
@@ -437,7 +485,7 @@ impl QuestionDialog {
         if self.clarify.is_some() {
             return self.clarifying(input, keys);
         }
-        if self.confirming.is_some() {
+        if self.second.confirming.is_some() {
             return self.confirm(input, keys);
         }
         let TerminalInput::Key(chord) = input else { return DialogOutcome::Passed };

@@ -162,6 +162,33 @@ fn is_row(class: CommandClass, row: &KnownProgram, argv: &[String], folder: &str
     row.names.contains(&program.as_str()) && by_row(class, row, program, args, folder).is_ok()
 }
 
+/// The words that name a program as its table does: with its subcommand, and with the script where the subcommand runs
+/// one. Only for tables that decide alone on what a rule for these words covers; not for interpreters, for programs
+/// that copy and move files, for records of a repository, and for a question about version or help.
+pub(super) fn safe_prefix(argv: &[String], folder: &str) -> Option<String> {
+    let program = argv.first()?;
+    let runs_code = super::wrap::code_flags(program).is_some() || super::wrap::is_shell(program);
+    let is_help = |word: &String| matches!(word.as_str(), "--help" | "-h" | "--version" | "-V");
+    if runs_code || argv.iter().any(is_help) {
+        return None;
+    }
+    // A rule for one of these programs covers any plain words behind it, so only those that take files have a prefix.
+    let checks = check::ROWS.iter().filter(|row| matches!(row.operands, Operands::Read | Operands::None));
+    let looks = readers::ROWS.iter().chain(git::ROWS).map(|row| (CommandClass::Read, row));
+    let builds = node::ROWS.iter().chain(build::ROWS).chain(checks).map(|row| (CommandClass::Check, row));
+    let (_, row) = looks.chain(builds).find(|(class, row)| is_row(*class, row, argv, folder))?;
+    let sub = argv.get(1).filter(|_| !row.subs.is_empty());
+    let runs_script = sub.is_some_and(|sub| matches!(sub.as_str(), "run" | "run-script")) && program != "cargo";
+    let words = match (sub, runs_script) {
+        (None, _) => 1,
+        (Some(_), false) => 2,
+        (Some(_), true) => argv.get(2).filter(|script| plain_word(script)).map(|_| 3)?,
+    };
+    // A rule vouches for its very words, whatever the table says, so that they must be safe alone: `git stash` is not.
+    let stem = &argv[..words];
+    (judge(stem, folder, 0, 0) == TableFinding::Safe).then(|| stem.join(" "))
+}
+
 /// Whether a command, its words known, only looks: a program that looks, used as its table has it. None of these reads
 /// commands from standard input.
 pub(super) fn only_looks(argv: &[String], folder: &str) -> bool {
