@@ -71,4 +71,4 @@ await browse(async ({ page, root }) => {
   await page.goto(`${root}/`);
   await becomes(() => page.evaluate(async () => (await navigator.serviceWorker.getRegistration())?.active?.state), 'activated');
   await becomes(() => page.evaluate(async () => (await caches.match('/offline.html'))?.status), 200);
-}, { quiet: [/409/, /Blocked script execution/, /Content Security Policy/], serviceWorkers: 'allow' });
+}, { quiet: [/409/, /Blocked script execution/, /Content Security Policy/, /violates the following directive/], serviceWorkers: 'allow' });

@@ -330,7 +330,7 @@ mod tests {
         let known = |path: &&str| KEYS.iter().any(|key| key.path == *path);
         let ordered: Vec<&str> = ORDERS.iter().map(|(path, _)| *path).collect();
         let all: Vec<&str> = [PREFERENCES, ON_THE_MACHINE, &ordered].concat();
-        assert!(all.iter().chain(READ_AT_START).all(|path| known(path)));
+        assert!(all.iter().chain(READ_AT_START).all(known));
         let distinct: std::collections::BTreeSet<&str> = all.iter().copied().collect();
         assert_eq!(distinct.len(), all.len());
         for (path, order) in ORDERS {

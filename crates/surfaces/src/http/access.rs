@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::Shared;
 use super::failure::Failure;
-use super::listen::{ConnectionSlot, Peer};
+use super::listen::{ConnectionSlot, PeerAddress};
 use super::{files, pages};
 
 /// The cookie of a browser that has logged in, before the port: cookies know no ports, and two servers on one machine
@@ -133,7 +133,7 @@ const OF_PROXIES: [&str; 5] = ["forwarded", "x-forwarded-for", "x-forwarded-host
 /// Whether a request comes from this machine: from a loopback address, to a loopback name, and through no proxy that
 /// says so. A tunnel such as `ssh -L` looks the same, and whoever opens one can use the machine anyway.
 fn is_local(request: &Request) -> bool {
-    let is_near = request.extensions().get::<Peer>().is_some_and(|Peer(peer)| peer.is_loopback());
+    let is_near = request.extensions().get::<PeerAddress>().is_some_and(|PeerAddress(peer)| peer.is_loopback());
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name).trim_matches(['[', ']']);
     let is_loopback = |ip: std::net::IpAddr| ip.is_loopback();
@@ -277,7 +277,7 @@ mod tests {
                 request = request.header(name, "10.0.0.7");
             }
             let mut request: Request = request.body(Body::empty()).expect("a request");
-            request.extensions_mut().insert(Peer(peer.parse().expect("an address")));
+            request.extensions_mut().insert(PeerAddress(peer.parse().expect("an address")));
             is_local(&request)
         };
         for (peer, host) in [("127.0.0.1", "127.0.0.1:7420"), ("::1", "[::1]:7420"), ("127.0.0.1", "localhost:7420")] {

@@ -87,7 +87,7 @@ impl Listening {
                 accepted = self.listener.accept() => accepted,
             };
             let (socket, peer) = match accepted {
-                Ok((socket, peer)) => (socket, Peer(peer.ip().to_canonical())),
+                Ok((socket, peer)) => (socket, PeerAddress(peer.ip().to_canonical())),
                 Err(error) => {
                     // No more files may be open, or the caller has gone: neither is the end of the server.
                     tracing::warn!(%error, "a connection could not be taken");
@@ -170,7 +170,7 @@ impl ConnectionSlot {
 
 /// The other end of a connection. Each of its requests carries it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Peer(pub(super) IpAddr);
+pub(super) struct PeerAddress(pub(super) IpAddr);
 
 /// Takes a connection off the list when it ends, however it ends.
 struct Stranger(ConnectionSlot);
@@ -184,7 +184,7 @@ impl Drop for Stranger {
 async fn serve_connection<I>(
     io: I,
     router: Router,
-    (place, peer): (ConnectionSlot, Peer),
+    (place, peer): (ConnectionSlot, PeerAddress),
     mut going: watch::Receiver<bool>,
 ) where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,

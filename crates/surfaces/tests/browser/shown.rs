@@ -123,7 +123,8 @@ fn settings_rules_and_extensions_are_managed_in_the_page() {
     BufReader::new(page.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
     if line.trim() == "code" {
         let told = served.running.stderr();
-        let code = told.lines().filter_map(|line| line.rsplit_once("within 5 minutes: ")).last().expect("a code").1;
+        let code =
+            told.lines().filter_map(|line| line.rsplit_once("within 5 minutes: ")).next_back().expect("a code").1;
         writeln!(page.stdin.take().expect("a pipe"), "{code}").expect("writes");
     }
     assert!(page.wait().expect("ends").success());
