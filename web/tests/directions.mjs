@@ -98,7 +98,7 @@ await browse(async ({ page, context, browser, root }) => {
     ['memory', '#/memory', other.getByLabel('New memory')],
     ['usage', '#/usage', other.getByRole('heading', { name: 'By day' })],
     ['audit', '#/audit', lines('Audit')],
-    ['settings', '#/settings', other.getByRole('cell').first()],
+    ['settings', '#/settings', other.getByRole('switch').first()],
     ['home', '#/', other.getByRole('heading', { name: 'Recent sessions' })],
   ];
   for (const [name, place, seen] of views) {

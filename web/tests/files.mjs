@@ -1,4 +1,4 @@
-// The files of the folder: a tree by keyboard, a file with its colors, a preview of Markdown and images, and what is not
+// The files of the folder: a tree by keyboard, a file with its colors, a preview of Markdown, images, and pages, and what is not
 // shown. Then the settings with what each is for, and a server that does not answer.
 
 import assert from 'node:assert/strict';
@@ -37,6 +37,21 @@ await browse(async ({ page, root }) => {
   await files.locator('pre', { hasText: '# Kite' }).waitFor();
   await item('dot.png').click();
   await files.getByRole('img', { name: 'dot.png' }).waitFor();
+  await item('mark.svg').click();
+  await files.getByRole('button', { name: 'Show preview' }).click();
+  await becomes(() => files.getByRole('img', { name: 'mark.svg' }).evaluate((image) => image.complete && image.naturalWidth), 40, 'a drawing is drawn');
+  // A page of the folder is shown in a frame in which nothing runs and nothing is loaded.
+  await item('page.html').click();
+  const frame = files.frameLocator('iframe[title="Preview of page.html"]');
+  await frame.getByRole('heading', { name: 'A page' }).waitFor();
+  assert.equal(await frame.locator('#run').innerText(), 'not run', 'no script of the page runs');
+  assert.equal(await frame.getByRole('heading').evaluate((node) => getComputedStyle(node).color), 'rgb(1, 2, 3)', 'its styles count');
+  await frame.getByRole('link').click();
+  await frame.getByRole('heading', { name: 'A page' }).waitFor({ state: 'detached' });
+  assert.equal(new URL(page.url()).hash.endsWith('/files'), true, 'the page around it stays');
+  await files.getByRole('button', { name: 'Show source' }).click();
+  await files.locator('pre', { hasText: 'not run' }).waitFor();
+  await files.getByRole('button', { name: 'Show preview' }).click();
   await item('.env').click();
   await files.getByText('.env usually holds keys or passwords. Open it in an editor.').waitFor();
   await page.getByLabel('Search files').fill('main');
@@ -46,13 +61,14 @@ await browse(async ({ page, root }) => {
   await page.goto(`${root}/#/settings`);
   const settings = page.getByRole('region', { name: 'Settings' });
   await settings.getByText(/^When Trimtab asks about a step of a plan/).first().waitFor();
-  await settings.getByRole('listitem').filter({ hasText: 'copilot.pace' }).locator('summary').click();
-  await settings.getByText('TRIMTAB_COPILOT_PACE').waitFor();
-  await settings.getByText('[copilot]\npace = "autonomous"').waitFor();
+  const pace = settings.getByRole('listitem').filter({ has: page.locator('[id="main-copilot.pace"]') });
+  await pace.locator('summary').click();
+  await pace.getByText('TRIMTAB_COPILOT_PACE').waitFor();
+  await pace.getByText('[copilot]\npace = "autonomous"').waitFor();
   await accessible(page, 'the switches');
 
   // The page of its own is there once the server is not.
   await page.goto(`${root}/`);
   await becomes(() => page.evaluate(async () => (await navigator.serviceWorker.getRegistration())?.active?.state), 'activated');
   await becomes(() => page.evaluate(async () => (await caches.match('/offline.html'))?.status), 200);
-}, { quiet: [/409/], serviceWorkers: 'allow' });
+}, { quiet: [/409/, /Blocked script execution/, /Content Security Policy/, /violates the following directive/], serviceWorkers: 'allow' });

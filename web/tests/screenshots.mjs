@@ -3,7 +3,7 @@
 import { begin, browse, press } from './browse.mjs';
 
 const folder = process.argv[3];
-const sizes = [[1280, 800, 'desk'], [390, 844, 'phone'], [360, 740, 'small']];
+const sizes = [[1440, 900, 'wide'], [1280, 800, 'desk'], [390, 844, 'phone'], [360, 740, 'small']];
 
 await browse(async ({ page, root }) => {
   /** The page as it is, in every size and both looks. */
@@ -69,7 +69,7 @@ await browse(async ({ page, root }) => {
   await shoot('tasks');
 
   const region = (name) => page.getByRole('region', { name, exact: true });
-  for (const [view, seen] of [['usage', region('Usage').getByRole('heading')], ['audit', region('Audit').locator('summary')], ['settings', page.getByRole('cell')]]) {
+  for (const [view, seen] of [['usage', region('Usage').getByRole('heading')], ['audit', region('Audit').locator('summary')], ['extensions', region('Extensions').getByLabel('Folder')], ['settings', page.getByRole('switch')]]) {
     await page.goto(`${root}/#/${view}`);
     await seen.first().waitFor();
     await shoot(view);

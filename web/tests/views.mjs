@@ -59,8 +59,11 @@ await browse(async ({ page, root }) => {
   await go('#/audit', lines('Audit'));
   await lines('Audit').first().click();
   await accessible(page, 'the audit');
-  await go('#/settings', page.getByRole('cell'));
+  await go('#/settings', page.getByRole('switch'));
+  await page.getByRole('region', { name: 'Settings' }).locator('details.section').nth(1).locator('summary').first().click();
   await accessible(page, 'settings');
+  await go('#/extensions', page.getByLabel('Folder'));
+  await accessible(page, 'extensions');
   await go('#/', page.getByRole('heading', { name: 'Recent sessions' }));
   await accessible(page, 'the first page with sessions');
 

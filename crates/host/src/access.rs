@@ -34,6 +34,17 @@ fn later(now: Time, millis: i64) -> Option<Time> {
     Some(Time::from_millis(now.millis().saturating_add(millis)))
 }
 
+/// Letters of a code that a person types.
+const CODE: usize = 8;
+
+/// A code that a person reads in one place and types in another: `4f2a-91bc`.
+pub fn confirmation_code() -> Result<String, Problem> {
+    let secret = fresh()?;
+    let digits: String = secret.trim_start_matches(PREFIX).chars().take(CODE).collect();
+    let (first, second) = digits.split_at(CODE / 2);
+    Ok(format!("{first}-{second}"))
+}
+
 impl Admin<'_> {
     /// Makes a token for a program. The secret is given once and kept nowhere.
     pub async fn add_token(self, name: &str) -> Result<String, Problem> {

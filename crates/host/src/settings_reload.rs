@@ -1,11 +1,14 @@
-//! Reloads the lists of commands and instruction files when the settings change. A user who adds a command to the
-//! list while a request runs wants it to apply to this request, too.
+//! Reloads settings while a program runs: all of them for the next request of a server, and the lists of commands and
+//! instruction files for the requests that run. A user who adds a command to the list while a request runs wants it to
+//! apply to this request, too.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::SystemTime;
 
 use trimtab_vocab::{Lists, Problem, Time};
 
+use crate::client::Client;
 use crate::config::{self, Profile};
 
 /// By what a file is known to be the same as before.
@@ -79,4 +82,65 @@ fn millis(time: SystemTime) -> i64 {
 pub(crate) fn stamp(file: &Path) -> SettingsStamp {
     let found = std::fs::metadata(file).ok()?;
     Some((found.modified().ok()?, found.len()))
+}
+
+/// The settings of a program that runs for a long time. They are read again when their file changes.
+#[derive(Debug)]
+pub struct LiveProfile(RwLock<LiveState>);
+
+#[derive(Debug)]
+struct LiveState {
+    profile: Arc<Profile>,
+    stamp: SettingsStamp,
+    /// Why the file that is there now could not be read.
+    problem: Option<Problem>,
+}
+
+impl LiveProfile {
+    pub fn new(profile: Profile) -> Self {
+        let stamp = stamp(&profile.file);
+        Self(RwLock::new(LiveState { profile: Arc::new(profile), stamp, problem: None }))
+    }
+
+    /// The settings that were read last.
+    pub fn get(&self) -> Arc<Profile> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner).profile)
+    }
+
+    /// Why the settings in force are not those of the file.
+    pub fn problem(&self) -> Option<Problem> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).problem.clone()
+    }
+
+    /// Reads the settings again if their file is another one than last time.
+    pub async fn refresh(&self, client: &Client) {
+        let seen = {
+            let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            (state.profile.file.clone(), state.stamp)
+        };
+        if stamp(&seen.0) != seen.1 {
+            self.reload(client).await;
+        }
+    }
+
+    /// Reads the settings again. A file that cannot be read changes nothing, and the problem is kept.
+    pub async fn reload(&self, client: &Client) {
+        let file = self.get().file.clone();
+        let read = move || (stamp(&file), config::load(&[]));
+        let Ok((stamp, loaded)) = tokio::task::spawn_blocking(read).await else { return };
+        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        state.stamp = stamp;
+        state.problem = match loaded {
+            Ok(profile) => {
+                let mut reachable = profile.clone();
+                if let Some(found) = client.chosen_model() {
+                    reachable.use_found(&found);
+                }
+                client.renew(&reachable);
+                state.profile = Arc::new(profile);
+                None
+            }
+            Err(problem) => Some(problem),
+        };
+    }
 }

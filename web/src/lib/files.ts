@@ -18,9 +18,14 @@ export function filesOf(folder: string): Promise<Given<'FileNames'>> {
   return names;
 }
 
+const queryOf = (folder: string, path: string) => new URLSearchParams({ ...(folder ? { folder } : {}), path });
+
+/** Where a frame finds an HTML file as a page without scripts and network. */
+export const previewOf = (folder: string, path: string): string => `/api/files/preview?${queryOf(folder, path)}`;
+
 /** A file as the server has it. */
 export async function fileAt(folder: string, path: string): Promise<Blob> {
-  const response = await fetch(`/api/files/content?${new URLSearchParams({ ...(folder ? { folder } : {}), path })}`, { credentials: 'same-origin' });
+  const response = await fetch(`/api/files/content?${queryOf(folder, path)}`, { credentials: 'same-origin' });
   if (response.ok) return response.blob();
   throw failure(response.status, await response.json().catch(() => null));
 }

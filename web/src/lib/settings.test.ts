@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { autonomy, bare, inFile } from './settings';
+import { autonomy, bare } from './settings';
 
 const settings = (values: Record<string, string>) => Object.entries(values).map(([setting, value]) => ({ setting, value, origin: 'default', variable: '' }));
 
@@ -12,10 +12,4 @@ test('a value loses only the quotes around it', () => {
   expect(bare('"ask"')).toBe('ask');
   expect(bare('25')).toBe('25');
   expect(bare('["a", "b"]')).toBe('["a", "b"]');
-});
-
-test('a setting is written below its section', () => {
-  expect(inFile({ setting: 'copilot.pace', value: '"single"' })).toBe('[copilot]\npace = "single"');
-  expect(inFile({ setting: 'providers.mine.base_url', value: '"x"' })).toBe('[providers.mine]\nbase_url = "x"');
-  expect(inFile({ setting: 'model', value: '""' })).toBe('model = ""');
 });

@@ -18,6 +18,7 @@ mod resolve;
 mod rules;
 mod server_file;
 mod set_value;
+mod strictness;
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -37,6 +38,7 @@ pub use resolve::{
 };
 pub use server_file::{NewServer, add_server, enable_server, remove_server};
 pub use set_value::{SettingChange, set_value, unset_value};
+pub use strictness::{ChangeEffect, SettingGuard, effect_of, guard_of, is_in_file, needs_restart, overriding};
 
 use raw::RawSettings;
 

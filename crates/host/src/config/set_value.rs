@@ -27,16 +27,20 @@ pub struct SettingChange {
 /// Sets a setting in the user's file. The text is written as in the environment, or as TOML where that has brackets.
 pub fn set_value(variables: &BTreeMap<String, String>, path: &str, text: &str) -> Result<SettingChange, Problem> {
     let key = known(path)?;
-    let mut raw = RawSettings::default();
-    match bracketed(key.kind, text) {
-        Some(value) => raw.add_value(path, key.kind, value, Origin::CommandLine)?,
-        None => raw.add_text(path, key.kind, text, Origin::CommandLine)?,
-    }
-    let value =
-        raw.get(path).map(|(value, _)| value.clone()).ok_or_else(|| raw::unknown(path, &Origin::CommandLine))?;
+    let value = parsed(path, key.kind, text)?;
     let by_hand = format!("Set {path} = {} by hand.", extras::shown(path, &value));
     let (file, is_written) = change(variables, &by_hand, |before| with_value(before, path, &value))?;
     Ok(SettingChange { path: path.to_owned(), value: Some(extras::shown(path, &value).to_string()), file, is_written })
+}
+
+/// The value that a text stands for.
+pub(super) fn parsed(path: &str, kind: SettingKind, text: &str) -> Result<Value, Problem> {
+    let mut raw = RawSettings::default();
+    match bracketed(kind, text) {
+        Some(value) => raw.add_value(path, kind, value, Origin::CommandLine)?,
+        None => raw.add_text(path, kind, text, Origin::CommandLine)?,
+    }
+    raw.get(path).map(|(value, _)| value.clone()).ok_or_else(|| raw::unknown(path, &Origin::CommandLine))
 }
 
 /// Removes a setting from the user's file, so that its default counts again.

@@ -10,7 +10,7 @@ use trimtab_host::ServerLock;
 use trimtab_vocab::format;
 use trimtab_vocab::{Mode, Problem, ProblemKind};
 
-use super::output::{note, print};
+use super::output::{note, print, sanitize};
 use super::{CliOutcome, background, demo, place};
 use crate::http::{self, Certificate, Idea, Start};
 
@@ -88,7 +88,7 @@ impl Serve {
         let is_recorded = profile.model.as_deref() == Some("replay/demo");
         let idea = is_recorded.then(|| Idea { text: demo::REQUEST.to_owned(), mode: Mode::Plan });
         let serving = client.clone();
-        http::serve(Start { client: serving, profile, folder, idea, listener, names, certificate }, ending)
+        http::serve(Start { client: serving, profile, folder, idea, listener, names, certificate, announce }, ending)
             .await
             .map_err(|error| Problem::new(ProblemKind::Internal, format!("The server failed: {error}.")))?;
         client.requests().end_workers().await;
@@ -131,6 +131,11 @@ impl Serve {
         names.extend(self.host.iter().cloned());
         names
     }
+}
+
+/// Shows a line of the server to whoever started it.
+fn announce(line: &str) {
+    note(&sanitize(line));
 }
 
 /// Rings at the first signal to end; the second one ends the process where it stands.

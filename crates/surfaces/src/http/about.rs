@@ -1,4 +1,4 @@
-//! What is in force where the server works: its folder, the settings with their origins, the pills, the extensions.
+//! What a folder offers: its pills and extensions.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,8 +7,7 @@ use axum::routing::get;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trimtab_host::{Extension, Pills, config};
-use trimtab_vocab::Mode;
+use trimtab_host::{Extension, Pills};
 
 use super::Shared;
 use super::extract::QueryArgs;
@@ -16,14 +15,6 @@ use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
 
 pub(super) fn routes(api: Api) -> Api {
-    let settings = RouteOperation::new("get", "getSettings", "about", "Show effective settings with their origin")
-        .gives::<Settings>(
-            StatusCode::OK,
-            "The settings. Change them in files or the environment.",
-            json!({"folder": "/home/me/project", "file": "/home/me/.trimtab/config.toml", "settings": [{
-                "setting": "limits.steps", "value": "25", "origin": "default", "help": "Maximum number of model calls per request.",
-                "expected": "a whole number from 1 to 10000", "variable": "TRIMTAB_LIMITS_STEPS"}]}),
-        );
     let pills =
         RouteOperation::new("get", "listPills", "about", "List pills").query::<FolderQuery>().gives::<PillList>(
             StatusCode::OK,
@@ -39,63 +30,7 @@ pub(super) fn routes(api: Api) -> Api {
                 "source": "user", "origin": "/home/me/.claude/skills/pdf/SKILL.md", "reasons": []}]}),
     );
     let api = api.add("/extensions", get(known_extensions), vec![extensions]);
-    api.add("/settings", get(settings_in_force), vec![settings]).add("/pills", get(known_pills), vec![pills])
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct Settings {
-    /// The default folder for new sessions.
-    folder: String,
-    /// The settings file, which might not exist yet.
-    file: String,
-    /// A first request to suggest, if the model is a recording.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    idea: Option<Idea>,
-    settings: Vec<Setting>,
-}
-
-/// A suggested request.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(crate) struct Idea {
-    /// What clicking it writes into the message box.
-    pub(crate) text: String,
-    /// The mode of the request.
-    pub(crate) mode: Mode,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct Setting {
-    /// Its name.
-    setting: String,
-    /// Its value, as TOML writes it.
-    value: String,
-    /// Where it comes from.
-    origin: String,
-    /// Its purpose.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    help: Option<String>,
-    /// The expected value, as the end of a sentence.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expected: Option<String>,
-    /// The environment variable that overrides the file.
-    variable: String,
-}
-
-async fn settings_in_force(State(server): State<Shared>) -> Json<Settings> {
-    let describe = |one: config::Shown| {
-        let key = config::key_of(&one.path);
-        Setting {
-            help: key.map(|key| key.help.to_owned()),
-            expected: key.map(|key| key.kind.takes()),
-            variable: config::env_name(&one.path),
-            setting: one.path,
-            value: one.value,
-            origin: one.origin,
-        }
-    };
-    let settings = server.profile.shown().into_iter().map(describe).collect();
-    let file = server.profile.file.display().to_string();
-    Json(Settings { folder: server.folder.clone(), file, idea: server.idea.clone(), settings })
+    api.add("/pills", get(known_pills), vec![pills])
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -125,8 +60,8 @@ async fn known_pills(
     QueryArgs(wanted): QueryArgs<FolderQuery>,
 ) -> Result<Json<PillList>, Failure> {
     let folder = wanted.folder.as_deref().unwrap_or(&server.folder);
-    let trusted = server.client.permissions().trusts(&server.profile, folder).await?;
-    let pills = Pills::load(&server.profile, trusted.then_some(folder));
+    let trusted = server.client.permissions().trusts(&server.profile(), folder).await?;
+    let pills = Pills::load(&server.profile(), trusted.then_some(folder));
     let known = pills.list().map(|(name, known)| PillInfo {
         name,
         description: known.definition.description.clone(),
@@ -164,7 +99,7 @@ async fn known_extensions(
     QueryArgs(wanted): QueryArgs<FolderQuery>,
 ) -> Result<Json<ExtensionList>, Failure> {
     let folder = wanted.folder.as_deref().unwrap_or(&server.folder);
-    let found = server.client.extensions(&server.profile, folder).await?;
+    let found = server.client.extensions(&server.profile(), folder).await?;
     let info = |extension: Extension| ExtensionInfo {
         kind: extension.kind.name(),
         name: extension.name,

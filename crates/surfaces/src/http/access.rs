@@ -16,8 +16,8 @@ use axum::response::{IntoResponse, Response};
 
 use super::Shared;
 use super::failure::Failure;
-use super::listen::ConnectionSlot;
-use super::pages;
+use super::listen::{ConnectionSlot, PeerAddress};
+use super::{files, pages};
 
 /// The cookie of a browser that has logged in, before the port: cookies know no ports, and two servers on one machine
 /// must not log each other's browsers out.
@@ -31,10 +31,10 @@ const LONG_PATIENCE: Duration = Duration::from_secs(900);
 /// Routes of that sort.
 const SLOW: [&str; 1] = ["/api/assistant/message"];
 
-/// Nothing from elsewhere, nothing inline, no frames; HTML only from the page's own templates and its sanitizer. The
+/// Nothing from elsewhere, nothing inline, no frames but previews; HTML only from the page's own templates and its sanitizer. The
 /// policy `trimtab-worker` names one script, the service worker.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
-                      font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; \
+                      font-src 'self'; connect-src 'self'; frame-src 'self'; manifest-src 'self'; worker-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
                       require-trusted-types-for 'script'; trusted-types svelte-trusted-html dompurify trimtab-worker";
 
@@ -76,6 +76,8 @@ pub(super) struct Authenticated {
     pub(super) name: String,
     /// What was shown; streams show it again from time to time.
     pub(super) secret: String,
+    /// The request comes from this machine, as far as can be told.
+    pub(super) is_local: bool,
 }
 
 /// Stands before every route.
@@ -105,7 +107,11 @@ pub(super) async fn guard(State(server): State<Shared>, mut request: Request, ne
         if let Some(place) = request.extensions().get::<ConnectionSlot>() {
             place.keep();
         }
-        request.extensions_mut().insert(Authenticated { name: row.name, secret });
+        let is_local = is_local(&request);
+        request.extensions_mut().insert(Authenticated { name: row.name, secret, is_local });
+        if is_api {
+            server.profile.refresh(&server.client).await;
+        }
         Ok(next.run(request).await)
     };
     let mut response = match tokio::time::timeout(patience, answered).await {
@@ -116,8 +122,23 @@ pub(super) async fn guard(State(server): State<Shared>, mut request: Request, ne
             .hint("Its work may still be running.")
             .into_response(),
     };
-    secure(response.headers_mut(), is_api);
+    let framed = response.extensions().get::<FramePolicy>().copied();
+    secure(response.headers_mut(), is_api, framed);
     response
+}
+
+/// Headers that a proxy adds.
+const OF_PROXIES: [&str; 5] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
+
+/// Whether a request comes from this machine: from a loopback address, to a loopback name, and through no proxy that
+/// says so. A tunnel such as `ssh -L` looks the same, and whoever opens one can use the machine anyway.
+fn is_local(request: &Request) -> bool {
+    let is_near = request.extensions().get::<PeerAddress>().is_some_and(|PeerAddress(peer)| peer.is_loopback());
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name).trim_matches(['[', ']']);
+    let is_loopback = |ip: std::net::IpAddr| ip.is_loopback();
+    let is_named = name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(is_loopback);
+    is_near && is_named && !OF_PROXIES.iter().any(|name| request.headers().contains_key(*name))
 }
 
 /// Where the request comes from, and what it calls the server.
@@ -153,7 +174,10 @@ fn check_origin(names: &ServerNames, request: &Request, is_api: bool) -> Result<
         return Err(elsewhere().hint("Type or paste the address into the address bar."));
     }
     let dest = only(headers, &HeaderName::from_static("sec-fetch-dest"))?;
-    if dest.is_some_and(|dest| ["iframe", "frame", "embed", "object", "fencedframe"].contains(&dest)) {
+    // A preview is a page of its own, with a policy under which it can do nothing.
+    let is_preview = request.uri().path() == files::PREVIEW && dest == Some("iframe");
+    let is_inside = dest.is_some_and(|dest| ["iframe", "frame", "embed", "object", "fencedframe"].contains(&dest));
+    if is_inside && !is_preview {
         return Err(elsewhere().hint("The server's pages are not shown inside others."));
     }
     Ok(())
@@ -213,11 +237,17 @@ fn check_body(request: &Request) -> Result<(), Failure> {
         .hint("Send `Content-Type: application/json`."))
 }
 
+/// The policy of an answer that the page shows in a frame, instead of [`POLICY`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FramePolicy(pub(super) &'static str);
+
 /// What browsers are told of every answer.
-fn secure(headers: &mut HeaderMap, is_api: bool) {
+fn secure(headers: &mut HeaderMap, is_api: bool, framed: Option<FramePolicy>) {
+    let (policy, frames) = framed.map_or((POLICY, "DENY"), |FramePolicy(policy)| (policy, "SAMEORIGIN"));
     let fixed = [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::CONTENT_SECURITY_POLICY, policy),
+        (header::X_FRAME_OPTIONS, frames),
+        (HeaderName::from_static("x-dns-prefetch-control"), "off"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
@@ -230,5 +260,35 @@ fn secure(headers: &mut HeaderMap, is_api: bool) {
     let is_stream = headers.get(header::CACHE_CONTROL).is_some_and(|value| value == "no-cache");
     if is_api && !is_stream || !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    #[test]
+    fn a_request_is_local_by_its_address_its_host_and_the_absence_of_proxies() {
+        let is_local = |peer: &str, host: &str, more: Option<&str>| {
+            let mut request = axum::http::Request::builder().header(header::HOST, host);
+            if let Some(name) = more {
+                request = request.header(name, "10.0.0.7");
+            }
+            let mut request: Request = request.body(Body::empty()).expect("a request");
+            request.extensions_mut().insert(PeerAddress(peer.parse().expect("an address")));
+            is_local(&request)
+        };
+        for (peer, host) in [("127.0.0.1", "127.0.0.1:7420"), ("::1", "[::1]:7420"), ("127.0.0.1", "localhost:7420")] {
+            assert!(is_local(peer, host, None), "{peer} {host}");
+            assert!(!is_local(peer, host, Some("x-forwarded-for")), "{peer} {host}");
+            assert!(!is_local(peer, host, Some("forwarded")), "{peer} {host}");
+        }
+        assert!(!is_local("10.0.0.7", "127.0.0.1:7420", None));
+        assert!(!is_local("127.0.0.1", "box.example:7420", None), "a proxy that keeps the name");
+        assert!(!is_local("127.0.0.1", "127.0.0.1.example:7420", None));
+        let bare: Request = Request::new(Body::empty());
+        assert!(!super::is_local(&bare), "an unknown peer is far away");
     }
 }

@@ -248,7 +248,7 @@ async fn ask(server: &Shared, message: AssistantMessage) -> Result<(Sent, Sessio
     let AssistantMessage { text, mode, ask } = message;
     // Nobody is waited for: a question ends the request, and the answer is a message of its own.
     let draft = RequestDraft { mode, literal: true, ..RequestDraft::new(text, Manner::default()) };
-    let composed = server.client.compose(&server.profile, NO_FOLDER, draft).await?;
+    let composed = server.client.compose(&server.profile(), NO_FOLDER, draft).await?;
     let sent = server.client.send(SendTo::Assistant(Box::new(ask)), composed).await?;
     let watch = server.client.watch(&sent.session, 0);
     Ok((sent, watch))
@@ -326,7 +326,7 @@ async fn message_streamed(
         Ok(sent) => sent,
         Err(problem) => return Ok(failed(&problem.message)),
     };
-    let beat = beating(server.profile.heartbeat);
+    let beat = beating(server.profile().heartbeat);
     let going = server.going.clone();
     let stream =
         Streaming { watch, sent, translator: Translator::default(), ready: VecDeque::new(), beat, going, _slot: slot };

@@ -307,7 +307,7 @@ async fn controls(
         },
         ControlAction::AutoContinue => {
             let words = RequestDraft::new(words.unwrap_or_else(|| "continue".into()), Manner::attended());
-            let said = send_message_under(&server, &goes_on(&server.profile), &id, words, None).await?;
+            let said = send_message_under(&server, &goes_on(&server.profile()), &id, words, None).await?;
             return Ok(taken(id, Some(said.request)));
         }
         ControlAction::Autonomy => {

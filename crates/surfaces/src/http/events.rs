@@ -77,7 +77,7 @@ async fn events(
         })?,
     };
     let slot = server.streams.take(&who.name)?;
-    let beat = beating(server.profile.heartbeat);
+    let beat = beating(server.profile().heartbeat);
     let going = server.going.clone();
     let watcher =
         Watcher { server, who, session, seen, live: None, beat, going, state: WatchState::Begins, _slot: slot };

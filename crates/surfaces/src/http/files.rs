@@ -17,6 +17,7 @@ use trimtab_vocab::picture_type;
 use trimtab_vocab::sensitive_paths::is_secret_in;
 
 use super::Shared;
+use super::access::FramePolicy;
 use super::extract::QueryArgs;
 use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
@@ -24,6 +25,17 @@ use super::sessions::real_folder;
 
 /// Names in one answer.
 const MOST_NAMES: usize = 20_000;
+/// Where the page finds its previews.
+pub(super) const PREVIEW: &str = "/api/files/preview";
+
+/// Under this policy a page of the folder runs no script, loads nothing, sends nothing, and has an origin of its own.
+const PREVIEW_POLICY: FramePolicy = FramePolicy(
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'self'",
+);
+/// Tags that lead a browser elsewhere before any policy is asked: connections ahead of time, and refreshes.
+const LEADS_AWAY: [&str; 3] = ["link", "meta", "base"];
+
 /// Bytes of a file that is shown.
 const LARGEST_SHOWN: usize = 4 * 1024 * 1024;
 
@@ -42,7 +54,17 @@ pub(super) fn routes(api: Api) -> Api {
         .fails(404)
         .fails(409)
         .fails(413);
-    api.add("/files", get(list_files), vec![list]).add("/files/content", get(get_file), vec![show])
+    let preview = RouteOperation::new("get", "previewFile", "files", "Show an HTML file of a trusted folder as a page")
+        .query::<FileQuery>()
+        .gives_other::<String>(StatusCode::OK, "The page, under a policy without scripts and network.", "text/html")
+        .fails(404)
+        .fails(409)
+        .fails(413);
+    api.add("/files", get(list_files), vec![list]).add("/files/content", get(get_file), vec![show]).add(
+        "/files/preview",
+        get(preview_file),
+        vec![preview],
+    )
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -85,7 +107,7 @@ async fn trusted_folder(server: &Shared, named: Option<String>) -> Result<String
         Some(named) => real_folder(&named)?,
         None => server.folder.clone(),
     };
-    if server.client.permissions().trusts(&server.profile, &folder).await? {
+    if server.client.permissions().trusts(&server.profile(), &folder).await? {
         return Ok(folder);
     }
     let refusal = Failure::new(StatusCode::CONFLICT, "untrusted", format!("The folder {folder} is not trusted."));
@@ -107,11 +129,9 @@ async fn list_files(
     Ok(Json(FileNames { folder, files, more }))
 }
 
-async fn get_file(
-    State(server): State<Shared>,
-    QueryArgs(FileQuery { folder, path }): QueryArgs<FileQuery>,
-) -> Result<Response, Failure> {
-    let folder = trusted_folder(&server, folder).await?;
+/// The bytes of a file that can be shown.
+async fn shown_bytes(server: &Shared, FileQuery { folder, path }: FileQuery) -> Result<Vec<u8>, Failure> {
+    let folder = trusted_folder(server, folder).await?;
     let absent = || Failure::not_found(format!("There is no file {path} in this folder."));
     if !Path::new(&path).components().all(|part| matches!(part, Component::Normal(_))) {
         return Err(absent());
@@ -131,6 +151,11 @@ async fn get_file(
             Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("{path} is larger than {most} MB."));
         return Err(refusal.hint("Open it in an editor."));
     }
+    Ok(bytes)
+}
+
+async fn get_file(State(server): State<Shared>, QueryArgs(wanted): QueryArgs<FileQuery>) -> Result<Response, Failure> {
+    let bytes = shown_bytes(&server, wanted).await?;
     // A browser must not take it for a page, whatever it is.
     let kind = match picture_type(&bytes) {
         Some(kind) => kind,
@@ -138,6 +163,36 @@ async fn get_file(
         None => "application/octet-stream",
     };
     Ok(([(header::CONTENT_TYPE, kind)], bytes).into_response())
+}
+
+async fn preview_file(
+    State(server): State<Shared>,
+    QueryArgs(wanted): QueryArgs<FileQuery>,
+) -> Result<Response, Failure> {
+    let path = wanted.path.to_ascii_lowercase();
+    if !path.ends_with(".html") && !path.ends_with(".htm") {
+        return Err(Failure::unprocessable("Only HTML files have a preview."));
+    }
+    let bytes = shown_bytes(&server, wanted).await?;
+    let text = String::from_utf8(bytes).map_err(|_| Failure::unprocessable("This file is not text in UTF-8."))?;
+    let page = without_tags_that_lead_away(&text);
+    let mut response = ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response();
+    response.extensions_mut().insert(PREVIEW_POLICY);
+    Ok(response)
+}
+
+/// A page in which these tags mean nothing to a browser.
+fn without_tags_that_lead_away(text: &str) -> String {
+    let mut page = String::with_capacity(text.len() + 64);
+    let mut pieces = text.split('<');
+    page.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let leads_away =
+            LEADS_AWAY.iter().any(|tag| piece.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag)));
+        page.push_str(if leads_away { "<x-" } else { "<" });
+        page.push_str(piece);
+    }
+    page
 }
 
 /// Whether a part of the path usually holds keys or passwords.
@@ -153,6 +208,19 @@ fn holds_secrets(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tags_that_lead_away_mean_nothing_in_a_preview() {
+        for (text, page) in [
+            ("<p>a < b</p>", "<p>a < b</p>"),
+            ("<LINK rel=preconnect href=//x><b>", "<x-LINK rel=preconnect href=//x><b>"),
+            ("<meta http-equiv=refresh><\u{e9}", "<x-meta http-equiv=refresh><\u{e9}"),
+            ("<base href=//x>x</base>", "<x-base href=//x>x</base>"),
+            ("", ""),
+        ] {
+            assert_eq!(without_tags_that_lead_away(text), page, "{text}");
+        }
+    }
 
     #[test]
     fn a_secret_is_found_in_every_part_of_a_path() {

@@ -219,7 +219,7 @@ async fn want(
     words: &str,
 ) -> Result<(StatusCode, Json<Accepted>), Failure> {
     let manner = Manner::attended();
-    let composed = server.client.gallery().compose(&server.profile, folder, wish, words, manner).await?;
+    let composed = server.client.gallery().compose(&server.profile(), folder, wish, words, manner).await?;
     let sent = server.client.send(target, composed).await?;
     Ok((StatusCode::ACCEPTED, Json(Accepted { session: sent.session, request: sent.request })))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -85,8 +86,8 @@ impl Listening {
                 Some(_) = connections.join_next() => continue,
                 accepted = self.listener.accept() => accepted,
             };
-            let socket = match accepted {
-                Ok((socket, _)) => socket,
+            let (socket, peer) = match accepted {
+                Ok((socket, peer)) => (socket, PeerAddress(peer.ip().to_canonical())),
                 Err(error) => {
                     // No more files may be open, or the caller has gone: neither is the end of the server.
                     tracing::warn!(%error, "a connection could not be taken");
@@ -107,9 +108,9 @@ impl Listening {
                 let known = stranger.0.clone();
                 drop(socket.set_nodelay(true));
                 match tls {
-                    None => serve_connection(Patient::new(socket), router, known, going).await,
+                    None => serve_connection(Patient::new(socket), router, (known, peer), going).await,
                     Some(tls) => match timeout(HEAD, tls.accept(Patient::new(socket))).await {
-                        Ok(Ok(stream)) => serve_connection(stream, router, known, going).await,
+                        Ok(Ok(stream)) => serve_connection(stream, router, (known, peer), going).await,
                         _ => tracing::debug!("the client did not use TLS"),
                     },
                 }
@@ -167,6 +168,10 @@ impl ConnectionSlot {
     }
 }
 
+/// The other end of a connection. Each of its requests carries it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PeerAddress(pub(super) IpAddr);
+
 /// Takes a connection off the list when it ends, however it ends.
 struct Stranger(ConnectionSlot);
 
@@ -176,13 +181,18 @@ impl Drop for Stranger {
     }
 }
 
-async fn serve_connection<I>(io: I, router: Router, place: ConnectionSlot, mut going: watch::Receiver<bool>)
-where
+async fn serve_connection<I>(
+    io: I,
+    router: Router,
+    (place, peer): (ConnectionSlot, PeerAddress),
+    mut going: watch::Receiver<bool>,
+) where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let routes = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(place.clone());
+        request.extensions_mut().insert(peer);
         routes.call(request)
     });
     let connection = http1::Builder::new()

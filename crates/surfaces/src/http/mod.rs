@@ -13,6 +13,7 @@ mod assistant_stream;
 mod audit;
 mod background;
 mod changes;
+mod confirmation;
 mod control;
 mod document;
 mod events;
@@ -32,7 +33,9 @@ mod pages;
 mod proposals;
 mod refs;
 mod rewind;
+mod rules;
 mod sessions;
+mod settings;
 mod setup;
 mod subtasks;
 mod todos;
@@ -49,15 +52,16 @@ use axum::{Json, Router, middleware};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use trimtab_host::Client;
 use trimtab_host::config::Profile;
+use trimtab_host::{Client, LiveProfile};
 
 use self::access::ServerNames;
+use self::confirmation::Confirmations;
 use self::failure::Failure;
 use self::openapi::{Api, RouteOperation};
 
-pub(crate) use self::about::Idea;
 pub(crate) use self::listen::{Certificate, Listening};
+pub(crate) use self::settings::Idea;
 
 /// A body may have so many bytes where a route does not say otherwise.
 const LARGEST_BODY: usize = 1024 * 1024;
@@ -68,16 +72,24 @@ const LOG_PAGE: u32 = 1000;
 /// What routes work with.
 pub(crate) struct ServerState {
     client: Client,
-    profile: Profile,
+    profile: LiveProfile,
     /// The default folder for new sessions.
     folder: String,
     idea: Option<Idea>,
     names: ServerNames,
+    confirmations: Confirmations,
     feeds: fanout::Feeds,
     streams: events::Streams,
     /// Becomes true when the server is ending.
     going: watch::Receiver<bool>,
     description: Value,
+}
+
+impl ServerState {
+    /// The settings in force.
+    fn profile(&self) -> Arc<Profile> {
+        self.profile.get()
+    }
 }
 
 /// The server, as routes get it.
@@ -99,18 +111,31 @@ pub(crate) struct Start {
     pub(crate) names: Vec<String>,
     /// With it, TLS is spoken.
     pub(crate) certificate: Option<Certificate>,
+    /// Shows a line where the server was started.
+    pub(crate) announce: fn(&str),
 }
 
 /// Serves until `ending` says so; then whatever is under way has a few seconds to end.
 pub(crate) async fn serve(start: Start, ending: impl Future<Output = ()>) -> std::io::Result<()> {
-    let Start { client, profile, folder, idea, listener, names, certificate } = start;
+    let Start { client, profile, folder, idea, listener, names, certificate, announce } = start;
+    let (profile, confirmations) = (LiveProfile::new(profile), Confirmations::new(announce));
     let names = ServerNames::new(&names, listener.local_addr()?.port(), certificate.is_some());
     let (goes, going) = watch::channel(false);
     let (routes, description) = router();
     let (feeds, streams) = (fanout::Feeds::default(), events::Streams::default());
     let going_on = going.clone();
-    let server =
-        Arc::new(ServerState { client, profile, folder, idea, names, feeds, streams, going: going_on, description });
+    let server = Arc::new(ServerState {
+        client,
+        profile,
+        folder,
+        idea,
+        names,
+        confirmations,
+        feeds,
+        streams,
+        going: going_on,
+        description,
+    });
     let router = routes
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&server), access::guard))
@@ -152,6 +177,8 @@ fn router() -> (Router<Shared>, Value) {
         llm::routes,
         assistant::routes,
         about::routes,
+        settings::routes,
+        rules::routes,
         files::routes,
         models::routes,
         setup::routes,

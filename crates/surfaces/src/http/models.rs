@@ -53,7 +53,7 @@ struct ListedModel {
 }
 
 async fn list_models(State(server): State<Shared>) -> Json<ModelList> {
-    let mut profile = server.profile.clone();
+    let mut profile = (*server.profile()).clone();
     if let Some(found) = server.client.chosen_model() {
         profile.use_found(&found);
     }

@@ -155,9 +155,9 @@ async fn session(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<
     }
     let folder = document.folder().to_owned();
     // A folder whose settings are invalid can still be looked at.
-    let profile = server.client.permissions().profile_in(server.profile.clone(), &folder).await;
+    let profile = server.client.permissions().profile_in((*server.profile()).clone(), &folder).await;
     let limit = profile.ok().and_then(|profile| profile.hands.autonomy_limit);
-    document.set_autonomy(server.profile.hands.autonomy, limit);
+    document.set_autonomy(server.profile().hands.autonomy, limit);
     document.wait_for(server.client.requests().checkpoints().await?);
     Ok(Json(document))
 }
@@ -291,7 +291,7 @@ async fn messages(
     let manner = Manner { model, effort, autonomy, schema, subtasks, ..Manner::attended() };
     let words = RequestDraft { mode, images, when_busy, literal, ..RequestDraft::new(text, manner) };
     let said = if auto_continue {
-        send_message_under(&server, &goes_on(&server.profile), &id, words, key).await?
+        send_message_under(&server, &goes_on(&server.profile()), &id, words, key).await?
     } else {
         send_message(&server, &id, words, key).await?
     };
@@ -320,7 +320,7 @@ pub(super) async fn send_message(
     words: RequestDraft,
     key: Option<&str>,
 ) -> Result<Accepted, Failure> {
-    send_message_under(server, &server.profile, id, words, key).await
+    send_message_under(server, &server.profile(), id, words, key).await
 }
 
 /// Says something in a session, under these settings.

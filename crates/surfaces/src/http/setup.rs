@@ -89,12 +89,12 @@ struct ModelChoice {
 
 /// The model for messages that name none.
 pub(super) fn model_in_force(server: &Shared) -> Option<String> {
-    server.profile.model.clone().or_else(|| server.client.chosen_model().map(|found| found.model))
+    server.profile().model.clone().or_else(|| server.client.chosen_model().map(|found| found.model))
 }
 
 async fn setup(State(server): State<Shared>) -> Json<ModelSetup> {
     let model = model_in_force(&server);
-    let found = if model.is_none() { local_models(&server.profile).await } else { Vec::new() };
+    let found = if model.is_none() { local_models(&server.profile()).await } else { Vec::new() };
     let found = found.into_iter().map(LocalModel::from).collect();
     Json(ModelSetup { model, found, keys: config::key_variables(), unkept: None })
 }
@@ -108,17 +108,17 @@ async fn choose_model(
             .hint("Change it in the settings file, or send a message with another model."));
     }
     let found = match choice {
-        ModelChoice { address: Some(address), model: None } => model_at(&server.profile, &address).await?,
+        ModelChoice { address: Some(address), model: None } => model_at(&server.profile(), &address).await?,
         ModelChoice { model: Some(model), address: None } => {
-            let all = local_models(&server.profile).await;
+            let all = local_models(&server.profile()).await;
             let found = all.into_iter().find_map(|found| found.with_model(&model));
             found.ok_or_else(|| Failure::not_found(format!("No local server has the model {model}.")))?
         }
         _ => return Err(Failure::unprocessable("Give either a model or an address.")),
     };
-    let mut profile = server.profile.clone();
+    let mut profile = (*server.profile()).clone();
     server.client.use_found(&mut profile, &found);
-    let unkept = remember_found(&server.profile, &found).err().map(|problem| match problem.hint {
+    let unkept = remember_found(&server.profile(), &found).err().map(|problem| match problem.hint {
         Some(hint) => format!("{} {hint}", problem.message),
         None => problem.message,
     });

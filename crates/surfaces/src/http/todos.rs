@@ -101,7 +101,7 @@ pub(super) fn example() -> Value {
 
 impl super::ServerState {
     pub(super) fn tasks(&self) -> Result<TaskList, Failure> {
-        Ok(self.client.tasks(&self.profile.tasks)?)
+        Ok(self.client.tasks(&self.profile().tasks)?)
     }
 }
 

@@ -1,12 +1,15 @@
 //! What the page shows of what the engine does: steps, workflows, pictures, conversations, commands.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
 use trimtab_testkit::provider::{Answer, Reply, images};
 use trimtab_testkit::served::Served;
 
-use super::{asks, flows::trusting, node, says, walks};
+use super::{asks, flows::trusting, node, program, says, walks};
 
 #[test]
 fn steps_workflows_pictures_and_talks_are_shown_as_they_are() {
@@ -75,7 +78,17 @@ fn files_formulas_and_settings_are_shown() {
     let project = program.project();
     std::fs::create_dir(project.join("src")).expect("made");
     let readme = "# Kite\n\n<script>alert(1)</script>\n\n<iframe src=\"/\"></iframe>\n";
-    for (path, text) in [("src/main.rs", "fn main() {}\n"), ("README.md", readme), (".env", "KEY=1\n")] {
+    let mark = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"40\" height=\"20\"><script>alert(1)</script><rect width=\"40\" height=\"20\"/></svg>";
+    let page = "<style>h1 { color: rgb(1, 2, 3) }</style><link rel=preconnect href=http://127.0.0.1:1><h1>A page</h1>\
+                <p id=run>not run</p><script>document.getElementById('run').textContent = 'run'</script>\
+                <img src=http://127.0.0.1:1/x.png alt=elsewhere><a href=http://127.0.0.1:1/away>Away</a>\n";
+    for (path, text) in [
+        ("src/main.rs", "fn main() {}\n"),
+        ("README.md", readme),
+        (".env", "KEY=1\n"),
+        ("mark.svg", mark),
+        ("page.html", page),
+    ] {
         std::fs::write(project.join(path), text).expect("written");
     }
     let dot = BASE64_STANDARD.decode(images::PNG).expect("base64");
@@ -87,4 +100,37 @@ fn files_formulas_and_settings_are_shown() {
     )));
     let served = Served::start(&program, "test", &[]);
     walks(node("files.mjs", &[&served.login]));
+}
+
+#[test]
+fn settings_rules_and_extensions_are_managed_in_the_page() {
+    let mut program = program();
+    program.set("TRIMTAB_LIMITS_STEPS", "7");
+    let skill = program.home().join("skills/tidy");
+    std::fs::create_dir_all(&skill).expect("made");
+    std::fs::write(skill.join("SKILL.md"), "---\nname: tidy\ndescription: Tidy up\n---\nTidy up.\n").expect("written");
+    for arguments in [
+        ["rules", "add", "allow", "run_command", "cargo test *"].as_slice(),
+        &["rules", "add", "deny", "run_command", "git push *"],
+        &["trust"],
+    ] {
+        assert_eq!(program.run(arguments).code, Some(0));
+    }
+    let served = Served::start(&program, "test", &[]);
+    let mut page = node("settings.mjs", &[&served.login]);
+    let mut page = page.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("starts");
+    let mut line = String::new();
+    BufReader::new(page.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    if line.trim() == "code" {
+        let told = served.running.stderr();
+        let code =
+            told.lines().filter_map(|line| line.rsplit_once("within 5 minutes: ")).next_back().expect("a code").1;
+        writeln!(page.stdin.take().expect("a pipe"), "{code}").expect("writes");
+    }
+    assert!(page.wait().expect("ends").success());
+    let kept = std::fs::read_to_string(program.home().join("config.toml")).expect("there");
+    assert!(
+        kept.contains("sandbox = \"off\"") && kept.contains("budget_usd = 2.5") && !kept.contains("effort"),
+        "{kept}"
+    );
 }
