@@ -14,6 +14,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
+mod acceptance;
 pub mod assistant;
 mod calls;
 mod finish;

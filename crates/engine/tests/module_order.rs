@@ -27,6 +27,7 @@ const ORDER: &[&str] = &[
     "flow",
     "words",
     "permit",
+    "acceptance",
     "hooks",
     "pictures",
     "subtasks",

@@ -12,6 +12,7 @@
 
 mod access;
 mod actor;
+mod agents;
 mod assistant;
 mod audit;
 mod background;
@@ -65,6 +66,7 @@ mod workers;
 mod workspace;
 
 pub use actor::durable::first_words;
+pub use agents::{Agents, IgnoredAgent, KnownAgent};
 pub use buffers::EditorBuffers;
 pub use client::{Answered, Client, LONGEST_TEXT, SendTo, Sent, World};
 pub use compose::{BROAD, ComposedRequest, Manner, NO_FOLDER, PillMiss, RequestDraft, WhenBusy, broad_hint};

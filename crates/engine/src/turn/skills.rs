@@ -1,17 +1,14 @@
 //! Skills: what the model knows of them, and how one becomes part of the prompt.
 //!
-//! A skill of a folder is bound to the version that the user accepted, by a rule. Other versions are not even
-//! listed to the model. When the user calls one by its name, its text is shown and asked about.
+//! Those of a folder are used only as the user has accepted them (`acceptance.rs`).
 
-use trimtab_vocab::checkpoint::{Ask, ChangedInstructions};
-use trimtab_vocab::event::{Level, Status, ToolStatus};
-use trimtab_vocab::wording::{AnswerLabel, InstructionsState, Notice, QuestionTitle};
-use trimtab_vocab::{ApprovalClass, Approve, CallId, ListedSkill, RequestId, Rule, RuleVerdict, SkillFact, SkillText};
+use trimtab_vocab::event::{Level, ToolStatus};
+use trimtab_vocab::wording::Notice;
+use trimtab_vocab::{CallId, ListedSkill, RequestId, SkillFact, SkillText};
 
-use super::answers::{self, CheckpointDraft, SKIP};
-use super::instructions::USE;
 use super::{batch, prompt};
 use crate::Effect;
+use crate::acceptance::{self, Acceptance, is_accepted};
 use crate::fragment::Fragment;
 use crate::permit;
 use crate::proposal::command::visible;
@@ -73,64 +70,18 @@ fn note(step: &mut Transition<'_>, request: &RequestId, skills: Vec<ListedSkill>
     }
 }
 
-/// Whether a skill may be used as it is now.
-fn is_accepted(session: &Session, skill: &ListedSkill) -> bool {
-    let is_bound = session.active().is_none_or(|active| active.request.settings.trust.instructions_bound);
-    let rule = session.rules_folder().map(|folder| Rule::skill(folder, &skill.path, &skill.hash));
-    !skill.project || !is_bound || rule.is_some_and(|rule| session.rules().contains(&rule))
-}
-
 /// The user has called a skill. One of the folder that is not accepted is asked about.
 fn load_called(step: &mut Transition<'_>, request: &RequestId, called: &SkillText) {
     if !is_accepted(step.session, &called.skill) {
-        return ask_or_warn(step, request, called);
+        if let Some(Acceptance::Unattended(state)) = acceptance::ask(step, &called.skill, &called.text) {
+            step.notify(request, Level::Warning, Notice::InstructionsUnused(state));
+        }
+        return;
     }
     match load(step, request, None, called) {
         Ok(_) => {}
         Err(notice) => step.notify(request, Level::Warning, notice),
     }
-}
-
-fn ask_or_warn(step: &mut Transition<'_>, request: &RequestId, called: &SkillText) {
-    let (Some(active), Some(folder)) = (step.session.active(), step.session.rules_folder()) else { return };
-    let ListedSkill { path, hash, .. } = &called.skill;
-    let rule = Rule::skill(folder, path, hash);
-    if active.trust.declined.contains(&rule.pattern) {
-        return;
-    }
-    let is_known = step.session.rules().iter().any(|known| is_about(known, folder, path));
-    let state = match is_known {
-        true => InstructionsState::ChangedSkill(visible(path)),
-        false => InstructionsState::NewSkill(visible(path)),
-    };
-    if !active.request.settings.attended || answers::approve(active) != Approve::Ask {
-        return step.notify(request, Level::Warning, Notice::InstructionsUnused(state));
-    }
-    let shown = ChangedInstructions {
-        path: path.clone(),
-        hash: hash.clone(),
-        text: visible(&called.text),
-        bytes: called.text.len() as u64,
-    };
-    let question = CheckpointDraft {
-        ask: Ask::Instructions {
-            class: Some(ApprovalClass::Instructions),
-            details: format!("{}:\n{}", visible(path), shown.text),
-            files: vec![shown],
-            rule: Some(rule),
-        },
-        title: QuestionTitle::Instructions(state),
-        choices: vec![answers::choice(USE, AnswerLabel::UseIt), answers::choice(SKIP, AnswerLabel::ContinueWithoutIt)],
-    };
-    answers::ask(step, question, Status::NeedsUser);
-}
-
-/// Whether a rule accepts some version of this skill.
-pub(super) fn is_about(rule: &Rule, folder: &str, path: &str) -> bool {
-    rule.tool == Rule::SKILL
-        && rule.verdict == RuleVerdict::Allow
-        && rule.folder.as_deref() == Some(folder)
-        && rule.pattern.rsplit_once('@').is_some_and(|(accepted, _)| accepted == path)
 }
 
 /// Makes a skill part of the prompt, and returns what the model is told. A version that is there already is not

@@ -12,7 +12,7 @@ use crate::words;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab extensions          list MCP servers, skills, commands, hooks, and instructions
+  trimtab extensions          list MCP servers, skills, agents, commands, hooks, and instructions
   trimtab extensions --json   the same as JSON";
 
 #[derive(Debug, Args)]
@@ -37,8 +37,9 @@ impl ExtensionsArgs {
         }
         for extension in &found.list {
             print_json(&json!({
-                "kind": extension.kind.name(), "name": extension.name, "state": extension.state.name(),
-                "source": extension.source, "origin": extension.origin, "reasons": extension.reasons,
+                "kind": extension.kind.name(), "name": extension.name, "description": extension.description,
+                "state": extension.state.name(), "source": extension.source, "origin": extension.origin,
+                "reasons": extension.reasons,
             }))?;
         }
         found.problems.iter().for_each(|problem| note(&format!("note: {problem}")));

@@ -161,7 +161,7 @@ enum CliCommand {
     Images(images::Images),
     /// List the workflows that you can call by name
     Pills(pills::PillsArgs),
-    /// List extensions: MCP servers, skills, commands, and instructions
+    /// List extensions: MCP servers, skills, agents, commands, hooks, and instructions
     Extensions(extensions::ExtensionsArgs),
     /// Apply one edit to the folder, all or nothing
     ApplyEdit(apply_edit::ApplyEdit),

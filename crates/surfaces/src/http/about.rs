@@ -34,8 +34,9 @@ pub(super) fn routes(api: Api) -> Api {
         .query::<FolderQuery>()
         .gives::<ExtensionList>(
         StatusCode::OK,
-        "MCP servers, skills, commands, and instructions: what is loaded, pending, or ignored, and why.",
-        json!({"trusted": true, "problems": [], "extensions": [{"kind": "skill", "name": "pdf", "state": "loaded",
+        "MCP servers, skills, agents, commands, hooks, and instructions: what is loaded, pending, or ignored, and why.",
+        json!({"trusted": true, "problems": [], "extensions": [{"kind": "skill", "name": "pdf",
+                "description": "Read PDF files", "state": "loaded",
                 "source": "user", "origin": "/home/me/.claude/skills/pdf/SKILL.md", "reasons": []}]}),
     );
     let api = api.add("/extensions", get(known_extensions), vec![extensions]);
@@ -146,9 +147,11 @@ struct ExtensionList {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct ExtensionInfo {
-    /// `mcp`, `skill`, `command`, `pill`, or `instructions`.
+    /// `mcp`, `skill`, `agent`, `command`, `pill`, `hook`, or `instructions`.
     kind: &'static str,
     name: String,
+    /// What it is for; empty if it does not say so.
+    description: String,
     /// `loaded`, `pending`, or `ignored`.
     state: &'static str,
     /// `user`, `project`, or `editor`.
@@ -168,6 +171,7 @@ async fn known_extensions(
     let info = |extension: Extension| ExtensionInfo {
         kind: extension.kind.name(),
         name: extension.name,
+        description: extension.description,
         state: extension.state.name(),
         source: extension.source,
         origin: extension.origin,
