@@ -53,7 +53,11 @@ pub(crate) enum Acceptance {
 }
 
 /// Asks about a version, with its whole text.
-pub(crate) fn ask<'a>(step: &mut Transition<'_>, version: impl Into<BoundVersion<'a>>, text: &str) -> Option<Acceptance> {
+pub(crate) fn ask<'a>(
+    step: &mut Transition<'_>,
+    version: impl Into<BoundVersion<'a>>,
+    text: &str,
+) -> Option<Acceptance> {
     let BoundVersion { kind, path, hash, .. } = version.into();
     let (active, folder) = (step.session.active()?, step.session.rules_folder()?);
     let rule = Rule::bound(kind, folder, path, hash);

@@ -28,6 +28,7 @@ const ORDER: &[&str] = &[
     "words",
     "permit",
     "acceptance",
+    "agents",
     "hooks",
     "pictures",
     "subtasks",

@@ -10,10 +10,10 @@ use trimtab_vocab::{BoundFile, FileMark, InstructionFile, Problem, ReadOp, Rule,
 use trimtab_world::store::hash;
 use trimtab_world::workspace::instructions::{instructions_above, own_instructions};
 
+use crate::agents::{AgentRoots, Agents};
 use crate::client::ActorContext;
 use crate::config::Profile;
 use crate::handles::Permissions;
-use crate::agents::{AgentRoots, Agents};
 use crate::skills::{SkillRoots, Skills};
 use crate::workspace::{FileNow, LocalWorkspace, Workspace};
 

@@ -81,7 +81,8 @@ pub struct WrongPill {
 }
 
 /// Names of the program's own commands. No pill takes the place of one, in any surface.
-pub const RESERVED: [&str; 69] = [
+pub const RESERVED: [&str; 70] = [
+    "agents",
     "allowed-tools",
     "approvals",
     "ask",

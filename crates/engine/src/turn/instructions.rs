@@ -6,10 +6,11 @@ use trimtab_vocab::checkpoint::{Ask, ChangedInstructions};
 use trimtab_vocab::event::{ContextFact, Level, RuleFact, Status};
 use trimtab_vocab::wording::{AnswerLabel, InstructionsState, Notice, QuestionTitle};
 use trimtab_vocab::{
-    ApprovalClass, Approve, BoundFile, CheckpointId, FileMark, FileWrite, InstructionFile, RequestId, Rule, RuleVerdict,
-    sensitive_paths,
+    ApprovalClass, Approve, BoundFile, CheckpointId, FileMark, FileWrite, InstructionFile, RequestId, Rule,
+    RuleVerdict, sensitive_paths,
 };
 
+use super::agents;
 use super::answers::{self, CheckpointDraft, SKIP};
 use crate::acceptance;
 use crate::fragment::{self, Fragment};
@@ -139,6 +140,7 @@ pub(super) fn load(step: &mut Transition<'_>) {
     let servers = !active.request.settings.subtasks.is_worker;
     let called = active.request.pill.as_ref().and_then(|pill| pill.skill.clone());
     let skills = servers.then_some(SkillQuery { with_folder: true, called });
+    let agents = agents::query(active, true, true);
     step.request(Effect::Load {
         request,
         files: Vec::new(),
@@ -148,6 +150,7 @@ pub(super) fn load(step: &mut Transition<'_>) {
         overview: None,
         servers,
         skills,
+        agents,
     });
 }
 

@@ -1,5 +1,6 @@
 //! A turn: the prompt goes out, the reply comes in, and what it means is decided here.
 
+pub(crate) mod agents;
 mod answer_message;
 mod answer_schema;
 pub mod answers;
@@ -158,7 +159,10 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
         pictures::add_readme(&active.request.text, &mut named);
     }
     let trusted = permit::is_trusted(step.session, active);
-    if !trusted && !named.files.is_empty() && named.is_explicit && active.trust.answer.is_none() {
+    // An agent works in a copy of the folder.
+    let is_handed_over = active.request.settings.subtasks.agent.is_some() && step.session.folder().is_some();
+    let is_explicit = (!named.files.is_empty() && named.is_explicit) || is_handed_over;
+    if !trusted && is_explicit && active.trust.answer.is_none() {
         return answers::ask_for_trust(step);
     }
     let (files, marked) = if trusted { (named.files, named.marked) } else { (Vec::new(), Vec::new()) };
@@ -179,7 +183,8 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     let called = active.request.pill.as_ref().and_then(|pill| pill.skill.clone());
     let skills = (works && !is_worker(active) && (trusted || called.is_some()))
         .then_some(SkillQuery { with_folder: trusted, called });
-    let is_idle = instructions.is_empty() && overview.is_none() && !servers && skills.is_none();
+    let agents = agents::query(active, trusted, works);
+    let is_idle = instructions.is_empty() && overview.is_none() && !servers && skills.is_none() && agents.is_none();
     if files.is_empty() && urls.is_empty() && is_idle {
         return next(step);
     }
@@ -195,7 +200,7 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     for host in hosts {
         step.emit(Some(&request), tools::interrogating(Stage::Intake, &host));
     }
-    step.request(Effect::Load { request, files, marked, urls, instructions, overview, servers, skills });
+    step.request(Effect::Load { request, files, marked, urls, instructions, overview, servers, skills, agents });
 }
 
 /// Whether the request is a sub-task. A worker has no MCP servers: its copy of the folder is not the folder that they
@@ -235,7 +240,8 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
     let files = context::fitting(files, &model_of(step).1);
     let files: Vec<LoadedFile> = if in_form { files.into_iter().map(raw).collect() } else { files };
     let count = files.len();
-    let unread = [unread(step, &missing, absent), uninstructed(step, &missing)].concat();
+    let agents = step.session.active().map(|active| agents::absent(step.session, active, &missing)).unwrap_or_default();
+    let unread = [unread(step, &missing, absent), uninstructed(step, &missing), agents].concat();
     if let Some(servers) = servers {
         servers::note(step, servers);
     }
@@ -310,7 +316,7 @@ pub(crate) fn next(step: &mut Transition<'_>) {
     if step.session.active().is_some_and(RunningRequest::makes_pictures) {
         return pictures::go_on(step);
     }
-    if flow::comes_first(step) || subtasks::comes_first(step) {
+    if subtasks::agents_come_first(step) || flow::comes_first(step) || subtasks::comes_first(step) {
         return;
     }
     if learning::leave_tools(step, &request) {

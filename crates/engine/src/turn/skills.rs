@@ -17,7 +17,7 @@ use crate::tokens::estimate;
 use crate::tools::{self, ToolAction};
 use crate::transition::Transition;
 
-/// The share of the window that the list of skills may take: one of this many parts.
+/// The share of the window that the list of skills, and that of agents, may take: one of this many parts.
 const LIST_SHARE: u64 = 100;
 /// The same for the texts of all loaded skills together.
 const LOADED_SHARE: u64 = 4;
@@ -213,8 +213,9 @@ fn visible_skills<'a>(session: &'a Session, active: &RunningRequest) -> impl Ite
 pub(super) fn fragments(session: &Session, active: &RunningRequest, can_load: bool) -> Vec<Fragment> {
     let is_trusted = permit::is_trusted(session, active);
     let window = prompt::model(&active.request).1.window;
-    let list =
-        if can_load { list(&visible_skills(session, active).collect::<Vec<_>>(), window) } else { String::new() };
+    let visible = visible_skills(session, active);
+    let entries: Vec<(&str, &str)> = visible.map(|skill| (skill.name.as_str(), skill.description.as_str())).collect();
+    let list = if can_load { list(LIST_HEADING, &entries, window) } else { String::new() };
     let loaded = session.skills().loaded.iter().map(|(name, skill)| {
         let text = if is_trusted || !skill.project { skill.text.clone() } else { String::new() };
         Fragment::volatile(format!("skill {name}"), text, NOTE, SKILL_GONE)
@@ -222,40 +223,40 @@ pub(super) fn fragments(session: &Session, active: &RunningRequest, can_load: bo
     [Fragment::volatile("skills", list, NOTE, LIST_GONE)].into_iter().chain(loaded).collect()
 }
 
-/// The names and descriptions of skills in a hundredth of the window: with shorter descriptions, and at last without
-/// the skills that do not fit, which is said.
-fn list(skills: &[&ListedSkill], window: u64) -> String {
-    if skills.is_empty() {
+/// Names and descriptions in a hundredth of the window: with shorter descriptions, and at last without those that do not
+/// fit, which is said.
+pub(super) fn list(heading: &str, entries: &[(&str, &str)], window: u64) -> String {
+    if entries.is_empty() {
         return String::new();
     }
     let most = window / LIST_SHARE;
-    let line = |skill: &&ListedSkill, letters: usize| {
-        let description = skill.description.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = |(name, description): &(&str, &str), letters: usize| {
+        let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
         match letters {
-            0 => format!("\n- {}", skill.name),
-            _ if description.chars().count() <= letters => format!("\n- {}: {description}", skill.name),
-            _ => format!("\n- {}: {}…", skill.name, description.chars().take(letters).collect::<String>().trim_end()),
+            0 => format!("\n- {name}"),
+            _ if description.chars().count() <= letters => format!("\n- {name}: {description}"),
+            _ => format!("\n- {name}: {}…", description.chars().take(letters).collect::<String>().trim_end()),
         }
     };
     let whole = |letters: usize| {
-        let lines: String = skills.iter().map(|skill| line(skill, letters)).collect();
-        format!("{LIST_HEADING}{lines}")
+        let lines: String = entries.iter().map(|entry| line(entry, letters)).collect();
+        format!("{heading}{lines}")
     };
     if let Some(list) = DESCRIPTIONS.iter().map(|letters| whole(*letters)).find(|list| estimate(list) <= most) {
         return list;
     }
     let end = |left: usize| format!("\n- and {left} more, whose names you can ask the user for");
-    let mut list = LIST_HEADING.to_owned();
-    for (at, skill) in skills.iter().enumerate() {
-        let line = line(skill, 0);
-        let left = skills.len() - at;
+    let mut list = heading.to_owned();
+    for (at, entry) in entries.iter().enumerate() {
+        let line = line(entry, 0);
+        let left = entries.len() - at;
         if estimate(&list) + estimate(&line) + estimate(&end(left)) > most {
             list.push_str(&end(left));
             break;
         }
         list.push_str(&line);
     }
-    // A window in which not even this fits has no room for skills.
+    // A window in which not even this fits has no room for a list.
     if estimate(&list) > most { String::new() } else { list }
 }
 

@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use trimtab_host::config::Profile;
-use trimtab_host::{Client, ComposedRequest, JobState, LocalFiles, Manner, RequestDraft, SendTo, WhenBusy};
+use trimtab_host::{Agents, Client, ComposedRequest, JobState, LocalFiles, Manner, RequestDraft, SendTo, WhenBusy};
 use trimtab_vocab::{Approve, Control, Mode, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::composer::keep::{DraftKeeper, SaidFile};
@@ -345,7 +345,10 @@ impl Executor {
             if !client.permissions().trusts(&profile, &folder).await? {
                 return Ok(None);
             }
-            Ok(Some(Msg::Files(files(PathBuf::from(folder)).await)))
+            let (place, trusted) = (PathBuf::from(&folder), folder);
+            let agents = move || Agents::of_profile(&profile, Some(&trusted));
+            let agents = tokio::task::spawn_blocking(agents).await.unwrap_or_default();
+            Ok(Some(Msg::Files(files(place, &agents).await)))
         });
     }
 

@@ -5,7 +5,8 @@ use trimtab_host::{Extension, Extensions};
 use super::one_line;
 
 /// Shown if there are none.
-const NONE: &str = "There are no extensions. MCP servers, skills, agents, commands, hooks, and AGENTS.md files are listed here.";
+const NONE: &str =
+    "There are no extensions. MCP servers, skills, agents, commands, hooks, and AGENTS.md files are listed here.";
 /// Shown for a folder that is not trusted.
 const UNTRUSTED: &str = "The folder is not trusted, so nothing of it is read (`trimtab trust`).";
 

@@ -40,6 +40,7 @@ sentences! {
         MergeNotApplied => "Not done: the changes of the sub-tasks were not applied.",
         NoSuchAgent(name: String, names: String) => "There is no agent named {name}. Agents: {names}.",
         NoAgents(name: String) => "There is no agent named {name}, and there are no others.",
+        AgentUnreadable(reason: String) => "{reason}",
         NoSuchAgentHint => "`trimtab extensions` lists agents and says why a file is not used.",
         AgentNotAccepted(state: String) => "Not done: {state}.",
         AgentNotAcceptedHint =>
