@@ -35,6 +35,7 @@ mod handles;
 mod history;
 mod hooks;
 mod hub;
+mod import;
 mod instructions;
 mod links;
 mod local_models;
@@ -78,6 +79,7 @@ pub use handles::{
 pub use history::{History, RewindRefusal, Set};
 pub use hooks::{HookStanding, Hooks, IgnoredHook, KnownHook};
 pub use hub::{SessionWatch, said};
+pub use import::{ImportItem, ImportKind, ImportSource, ImportState};
 pub use local_models::{FoundModel, local_model, local_models, model_at, remember_found};
 pub use mcp::{CheckedServer, EditorServer, PlacedServer, ServerEntry, ServerFile, ServerSource, ServerStanding};
 pub use model_notes::{ModelNote, ModelNotes, OwnEntry, TestedProtocol};

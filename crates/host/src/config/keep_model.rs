@@ -89,7 +89,7 @@ fn set(lines: &mut Vec<String>, section: Option<&str>, key: &str, value: &str) {
 
 /// The file is there whole before and after. A link stays one.
 #[expect(clippy::disallowed_methods, reason = "the settings are the person's, who asks for this")]
-pub(super) fn write(file: &Path, text: &str) -> std::io::Result<()> {
+pub(crate) fn write(file: &Path, text: &str) -> std::io::Result<()> {
     use std::io::Write;
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)?;

@@ -27,6 +27,7 @@ use trimtab_vocab::{Problem, ProblemKind};
 
 pub use beside::texts_beside;
 pub use catalog::{Catalog, catalog_source};
+pub(crate) use keep_model::write as write_beside;
 pub use keep_model::{ProviderAddress, keep_model};
 pub use keys::{
     KEYS, PROVIDER_KEYS, SERVER_KEYS, SettingKey, SettingKind, env_name, find as key_of, nearest_of, variable_meant,
