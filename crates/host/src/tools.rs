@@ -248,7 +248,12 @@ async fn list_agents(
                 let known = |name: &String| found.named(name).map(|known| known.listed.clone());
                 let wanted: Vec<ListedAgent> = query.called.iter().filter_map(known).collect();
                 let (called, problem) = read_all(&wanted, &place);
-                (found.listing(), called, problem)
+                // The file may have changed since it was listed: what was read counts.
+                let as_read = |agent: ListedAgent| match called.iter().find(|read| read.agent.path == agent.path) {
+                    Some(read) => read.agent.clone(),
+                    None => agent,
+                };
+                (found.listing().into_iter().map(as_read).collect(), called, problem)
             });
             let Ok(found) = read.await else { return };
             found

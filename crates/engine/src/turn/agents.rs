@@ -1,6 +1,6 @@
 //! Agents in a turn: what the model knows of them, and how the one that the user calls comes to work.
 
-use trimtab_vocab::event::{Level, Status};
+use trimtab_vocab::event::{Level, RouteDecision, Status};
 use trimtab_vocab::wording::{Notice, ProblemText};
 use trimtab_vocab::{AgentFact, AgentText, CallId, ListedAgent, Problem, ProblemKind, RequestId};
 
@@ -48,7 +48,8 @@ pub(crate) fn listed(
     let is_chosen = active.request.settings.subtasks.agent.is_some();
     for name in names {
         let read = called.iter().find(|read| read.agent.name == name);
-        let is_missing = read.is_none() && is_chosen;
+        let is_listed = step.session.agents().listed.iter().any(|agent| agent.name == name);
+        let is_missing = read.is_none() && (is_chosen || is_listed);
         if let Some(problem) = problem.clone().filter(|_| is_missing) {
             let problem = Problem::new(ProblemKind::Usage, ProblemText::AgentUnreadable(problem));
             return finish(step, request, Status::Failed, Some(problem.hint(ProblemText::NoSuchAgentHint)));
@@ -112,6 +113,14 @@ fn unknown(step: &mut Transition<'_>, request: &RequestId, name: &str) {
     };
     let problem = Problem::new(ProblemKind::Usage, text).hint(ProblemText::NoSuchAgentHint);
     finish(step, request, Status::Failed, Some(problem));
+}
+
+/// Whether an agent that the user calls is still to be read: the user was asked about it, and what was loaded before
+/// the answer is not what the request needs.
+pub(super) fn is_awaited(session: &Session, active: &RunningRequest) -> bool {
+    let is_listed = |name: &String| session.agents().listed.iter().any(|agent| agent.name == *name);
+    let listed = agents::called(&active.request).iter().filter(|name| is_listed(name)).count();
+    active.path() == Some(RouteDecision::Direct) && agents::ready(session, active).len() < listed
 }
 
 /// The agents in the words of a request that there are not.
