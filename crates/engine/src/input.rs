@@ -7,10 +7,11 @@ use serde_json::Value;
 use trimtab_vocab::checkpoint::{Ask, Choice};
 use trimtab_vocab::event::{AbsentFile, CheckpointKind, Conflict, LoadedFile, Status, UnreadResource};
 use trimtab_vocab::{
-    BackgroundReason, CallId, ChangePart, ChangeSetId, CheckpointId, Control, CopyStats, DryRun, Fault, FileEffects,
-    FileLoss, FileMark, FileState, FileWrite, HostAttempt, InstructionFile, LeftBehind, ListedServer, ListedSkill,
-    Lists, MadePicture, MergeConflict, MergeObstacle, Message, OpenPort, Problem, ReadResult, RefKey, Reply, Request,
-    RequestId, Rule, ServerQuestion, SessionId, SkillText, SnapshotLimits, TasksView, Time, TimerId, Usage,
+    AgentText, BackgroundReason, CallId, ChangePart, ChangeSetId, CheckpointId, Control, CopyStats, DryRun, Fault,
+    FileEffects, FileLoss, FileMark, FileState, FileWrite, HostAttempt, InstructionFile, LeftBehind, ListedAgent,
+    ListedServer, ListedSkill, Lists, MadePicture, MergeConflict, MergeObstacle, Message, OpenPort, Problem,
+    ReadResult, RefKey, Reply, Request, RequestId, Rule, ServerQuestion, SessionId, SkillText, SnapshotLimits,
+    TasksView, Time, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -153,6 +154,25 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         skill: Option<Box<SkillText>>,
         /// Why it could not be read.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
+    },
+    /// The agents that a request can use. It comes before `Loaded`.
+    AgentsListed {
+        request: RequestId,
+        agents: Vec<ListedAgent>,
+        /// The agents that the user calls.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        called: Vec<AgentText>,
+        /// Why one of them could not be read.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
+    },
+    /// Agents were read for a call that delegates to them, or one of them could not be read.
+    AgentsRead {
+        call: CallId,
+        agents: Vec<AgentText>,
+        /// Why one of them could not be read.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         problem: Option<String>,
     },

@@ -14,6 +14,8 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
+mod acceptance;
+mod agents;
 pub mod assistant;
 mod calls;
 mod finish;
@@ -50,7 +52,8 @@ pub use input::{
     WorkerReport,
 };
 pub use output::{
-    BackgroundWait, Child, Effect, Output, Overview, RewindPath, RewindStep, SkillQuery, TaskSelection, WorkerOrder,
+    AgentQuery, BackgroundWait, Child, Effect, Output, Overview, RewindPath, RewindStep, SkillQuery, TaskSelection,
+    WorkerOrder,
 };
 pub use permit::{
     CommandRuling, check_command, check_hosts, hidden_by_links, is_broad, trusts, unanswered_by, user_initiated,

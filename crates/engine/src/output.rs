@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use trimtab_vocab::{
     Annotated, AutoMode, BackgroundId, BackgroundReason, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan,
-    FileSet, FileState, FileWrite, ListedHook, ListedSkill, NamedResource, OnConflict, Overtime, Prices, Prompt,
-    ReadOp, ReadyWhen, RefKey, Request, RequestId, ServerCallPlan, ServerReply, SessionId, SnapshotLimits, TimerId,
-    Where,
+    FileSet, FileState, FileWrite, ListedAgent, ListedHook, ListedSkill, NamedResource, OnConflict, Overtime, Prices,
+    Prompt, ReadOp, ReadyWhen, RefKey, Request, RequestId, ServerCallPlan, ServerReply, SessionId, SnapshotLimits,
+    TimerId, Where,
 };
 
 use crate::Input;
@@ -67,6 +67,15 @@ pub struct SkillQuery {
     pub called: Option<String>,
 }
 
+/// Which agents a request needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentQuery {
+    /// Also those of the folder, because it is trusted.
+    pub with_folder: bool,
+    /// The agents that the user calls, whose texts are needed.
+    pub called: Vec<String>,
+}
+
 /// Work for the world.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
@@ -111,6 +120,8 @@ pub enum Effect {
         servers: bool,
         /// Which skills are to be listed.
         skills: Option<SkillQuery>,
+        /// Which agents are to be listed.
+        agents: Option<AgentQuery>,
     },
     /// Read a skill, answered by `SkillRead`, or another file of its folder, answered by `Looked`.
     ReadSkill {
@@ -120,6 +131,8 @@ pub enum Effect {
         /// Another file of its folder.
         file: Option<String>,
     },
+    /// Read agents that work is delegated to, answered by `AgentsRead`.
+    ReadAgents { request: RequestId, call: CallId, agents: Vec<ListedAgent> },
     /// See something; answered by `Looked`.
     Read {
         request: RequestId,
@@ -315,6 +328,7 @@ impl Effect {
             | Self::Load { .. }
             | Self::Read { .. }
             | Self::ReadSkill { .. }
+            | Self::ReadAgents { .. }
             | Self::ListServers { .. }
             | Self::Recall { .. }
             | Self::Prepare { .. }

@@ -45,6 +45,10 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
             turn::skills::listed(&mut step, &request, skills, called);
         }
         Input::SkillRead { call, skill, problem } => turn::skills::read(&mut step, &call, skill, problem),
+        Input::AgentsListed { request, agents, called, problem } => {
+            turn::agents::listed(&mut step, &request, agents, &called, problem);
+        }
+        Input::AgentsRead { call, agents, problem } => turn::agents::read(&mut step, &call, &agents, problem),
         Input::ServersListed { servers, call } => turn::servers::listed(&mut step, servers, call.as_ref()),
         Input::ServerAnswered { call, seen } => turn::servers::answered(&mut step, &call, seen),
         Input::Looked { call, seen } => turn::batch::read_finished(&mut step, &call, seen),

@@ -27,6 +27,8 @@ const ORDER: &[&str] = &[
     "flow",
     "words",
     "permit",
+    "acceptance",
+    "agents",
     "hooks",
     "pictures",
     "subtasks",

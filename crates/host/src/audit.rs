@@ -6,7 +6,7 @@ use trimtab_vocab::event::{
     BugFact, ChangeFact, CheckpointFact, CommandFact, ContextFact, ProposalFact, RequestFact, RouteFact, RuleFact,
     SessionFact,
 };
-use trimtab_vocab::{Event, Fact, MemoryFact, Problem, Rule, Sandbox, SkillFact};
+use trimtab_vocab::{AgentFact, Event, Fact, ListedAgent, MemoryFact, Problem, Rule, Sandbox, SkillFact};
 use trimtab_world::store::{AuditCheck, AuditEntry, AuditLine};
 
 use crate::client::store_problem;
@@ -84,6 +84,11 @@ pub(crate) fn entry(event: &Event) -> Option<AuditEntry> {
         Fact::Skill(SkillFact::Loaded { name, path, hash, project, call, .. }) => {
             let by = if call.is_some() { "model" } else { "user" };
             ("skill_loaded", json!({"name": name, "path": path, "hash": hash, "project": project, "by": by}))
+        }
+        Fact::Agent(AgentFact::Loaded { agent, call, .. }) => {
+            let by = if call.is_some() { "model" } else { "user" };
+            let ListedAgent { name, path, hash, project, .. } = &**agent;
+            ("agent_loaded", json!({"name": name, "path": path, "hash": hash, "project": project, "by": by}))
         }
         Fact::Context(ContextFact::Nested { path, hash, text }) => {
             ("instructions_read", json!({"path": path, "hash": hash, "used": text.is_some()}))

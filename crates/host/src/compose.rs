@@ -8,10 +8,11 @@ use trimtab_engine::may_break_down;
 use trimtab_engine::proposal::json_schema::schema_objection;
 use trimtab_vocab::{
     Approve, Autonomy, AutonomyChoice, Effort, ImageRef, Ingest, Mode, ModelSettings, PictureWish, Pill, Problem,
-    ProblemKind, RefKey, Request, RequestId, RunSettings, SubtaskStart, WhileRunning,
+    ProblemKind, RefKey, Request, RequestId, RunSettings, SubtaskStart, WhileRunning, WorkerModel,
 };
 use trimtab_world::store::hash;
 
+use crate::agents::{AgentRoots, Agents};
 use crate::call_records;
 use crate::client::{Client, World};
 use crate::config::Profile;
@@ -63,6 +64,8 @@ pub struct Manner {
     pub schema: Option<Value>,
     /// Whether it is broken down into sub-tasks; none: as configured.
     pub subtasks: Option<SubtaskStart>,
+    /// The agent that the user hands the request to.
+    pub agent: Option<String>,
     /// The words come from a pipe or another session: nothing in them is remembered as said by the user.
     pub piped: bool,
 }
@@ -192,6 +195,12 @@ impl Client {
             found = self.settings_in(own, folder, Manner { model: Some(model), ..manner }).await?;
         }
         let FolderSettings { profile, mut run, trusted } = found;
+        if run.subtasks.agent.is_some() {
+            check_agent(folder, mode, picture.as_ref())?;
+        }
+        if folder != NO_FOLDER {
+            run.subtasks.agent_models = self.agent_models(own);
+        }
         if folder != NO_FOLDER && may_break_down(&text, mode, &run) {
             // Without records, the estimates use typical figures and are marked as such.
             run.subtasks.records = call_records::collect(self.deps().world.store.as_ref()).await.unwrap_or_default();
@@ -214,6 +223,8 @@ impl Client {
             (pill, pill_miss) = (Some(prompt.pill), None);
         }
         let while_running = match when_busy {
+            // Words that join a running request would not reach the agent.
+            WhenBusy::AsConfigured if run.subtasks.agent.is_some() => None,
             WhenBusy::AsConfigured => Some(profile.while_running),
             WhenBusy::Exactly(choice) => choice,
         };
@@ -233,7 +244,7 @@ impl Client {
     }
 
     async fn settings_in(&self, profile: &Profile, folder: &str, manner: Manner) -> Result<FolderSettings, Problem> {
-        let Manner { attended, approve, trust, model, autonomy: _, effort, schema, subtasks, piped } = manner;
+        let Manner { attended, approve, trust, model, autonomy: _, effort, schema, subtasks, agent, piped } = manner;
         check_schema(schema.as_ref())?;
         if trust && self.permissions().is_broad(folder) {
             return Err(Problem::new(ProblemKind::Usage, format!("--trust cannot be used for {folder}: {BROAD}."))
@@ -259,6 +270,7 @@ impl Client {
         run.trust.trusted = by_settings;
         run.style.answer_schema = schema;
         run.subtasks.start = subtasks;
+        run.subtasks.agent = agent;
         // With `--trust`, the instructions that are there are accepted for this request.
         run.trust.instructions_bound = !trust;
         if piped {
@@ -287,6 +299,37 @@ impl Client {
             }
         }
     }
+}
+
+impl Client {
+    /// The models that the user's own agents name, if their providers are set up. An agent of a folder can use these and
+    /// the models of the settings, and no others.
+    fn agent_models(&self, own: &Profile) -> Vec<WorkerModel> {
+        let roots = AgentRoots::of_profile(own);
+        if !roots.exist(None) {
+            return Vec::new();
+        }
+        let agents = Agents::load(&roots, None);
+        let mut models: Vec<WorkerModel> = Vec::new();
+        for name in agents.own_models() {
+            let is_new = !models.iter().any(|known| known.model == name);
+            if is_new && self.deps().world.models.find(name).is_ok() {
+                models.push(WorkerModel { model: name.to_owned(), facts: own.facts(name) });
+            }
+        }
+        models
+    }
+}
+
+/// Refuses an agent where there is nothing for it to work on.
+fn check_agent(folder: &str, mode: Mode, picture: Option<&PictureWish>) -> Result<(), Problem> {
+    let objection = match mode {
+        _ if folder == NO_FOLDER || picture.is_some() => "agents work in a folder",
+        Mode::Chat | Mode::Plan => "agents do the work, so they cannot be used in chat or plan mode",
+        Mode::Auto | Mode::Implement => return Ok(()),
+    };
+    Err(Problem::new(ProblemKind::Usage, format!("The request cannot be handed to an agent: {objection}."))
+        .hint("Leave the agent or the mode out. Nothing was sent."))
 }
 
 /// Bytes of a schema at most: it is part of every prompt.

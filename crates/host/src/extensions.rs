@@ -1,8 +1,9 @@
 //! Everything that extends Trimtab in a folder, in one list: what is loaded, what waits for the user, and what is
 //! ignored, each with its source and the reason.
 
-use trimtab_vocab::{FileMark, Problem, Rule, sensitive_paths};
+use trimtab_vocab::{BoundFile, FileMark, Problem, Rule, sensitive_paths};
 
+use crate::agents::Agents;
 use crate::client::Client;
 use crate::config::Profile;
 use crate::hooks::{HookStanding, Hooks};
@@ -16,6 +17,7 @@ use crate::workspace::LocalWorkspace;
 pub enum ExtensionKind {
     Server,
     Skill,
+    Agent,
     Command,
     Pill,
     /// A prompt of an MCP server.
@@ -30,6 +32,7 @@ impl ExtensionKind {
         match self {
             Self::Server => "mcp",
             Self::Skill => "skill",
+            Self::Agent => "agent",
             Self::Command => "command",
             Self::Pill => "pill",
             Self::Prompt => "prompt",
@@ -66,6 +69,8 @@ pub struct Extension {
     pub kind: ExtensionKind,
     /// What it is called by.
     pub name: String,
+    /// What it is for; empty if it does not say so.
+    pub description: String,
     pub state: ExtensionState,
     /// `user`, `project`, or `editor`.
     pub source: &'static str,
@@ -104,6 +109,7 @@ impl Client {
             Extension {
                 kind: ExtensionKind::Server,
                 name: server.entry.name.clone(),
+                description: String::new(),
                 state,
                 source: server.entry.source.name(),
                 origin: server.entry.shown.clone(),
@@ -111,7 +117,12 @@ impl Client {
             }
         }));
         let pills = self.pills(profile, folder).await?;
+        let (of_profile, place) = (profile.clone(), trusted.then(|| folder.to_owned()));
+        let agents = tokio::task::spawn_blocking(move || Agents::of_profile(&of_profile, place.as_deref())).await;
+        let agents =
+            agents.map_err(|_| Problem::new(trimtab_vocab::ProblemKind::Internal, "The agents cannot be read."))?;
         list.extend(skills_in(&pills, folder, &rules));
+        list.extend(agents_in(&agents, folder, &rules));
         list.extend(pills_in(&pills));
         list.extend(hooks_in(&self.hooks(profile, folder).await?, folder, &rules));
         list.extend(self.instructions_in(profile, folder, trusted, &rules).await);
@@ -141,6 +152,7 @@ impl Client {
                 source: PillSource::Project.name(),
                 origin: format!("{folder}/{}", file.path),
                 name: file.path,
+                description: String::new(),
                 reasons: if is_accepted { Vec::new() } else { vec![reason] },
             }
         };
@@ -150,13 +162,14 @@ impl Client {
 
 fn skills_in(pills: &Pills, folder: &str, rules: &[Rule]) -> Vec<Extension> {
     let known = pills.skills.known.iter().map(|known| {
-        let rule = Rule::skill(folder, &known.listed.path, &known.listed.hash);
+        let rule = Rule::bound(BoundFile::Skill, folder, &known.listed.path, &known.listed.hash);
         let is_pending = known.listed.project && !rules.contains(&rule);
         let pending = format!("You have not accepted this version. `/{}` shows it and asks.", known.listed.name);
         let reasons = is_pending.then_some(pending).into_iter().chain(known.notes.iter().cloned());
         Extension {
             kind: ExtensionKind::Skill,
             name: known.listed.name.clone(),
+            description: known.listed.description.clone(),
             state: if is_pending { ExtensionState::Pending } else { ExtensionState::Loaded },
             source: known.source.name(),
             origin: known.file.display().to_string(),
@@ -168,11 +181,41 @@ fn skills_in(pills: &Pills, folder: &str, rules: &[Rule]) -> Vec<Extension> {
         Extension {
             kind: ExtensionKind::Skill,
             name: folder.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            description: String::new(),
             state: ExtensionState::Ignored,
             source: ignored.source.name(),
             origin: ignored.file.display().to_string(),
             reasons: vec![ignored.problem.clone()],
         }
+    });
+    known.chain(ignored).collect()
+}
+
+fn agents_in(agents: &Agents, folder: &str, rules: &[Rule]) -> Vec<Extension> {
+    let known = agents.known.iter().map(|known| {
+        let rule = Rule::bound(BoundFile::Agent, folder, &known.listed.path, &known.listed.hash);
+        let is_pending = known.listed.project && !rules.contains(&rule);
+        let name = &known.listed.name;
+        let pending = format!("You have not accepted this version. `@agent-{name}` shows it and asks.");
+        let reasons = is_pending.then_some(pending).into_iter().chain(known.notes.iter().cloned());
+        Extension {
+            kind: ExtensionKind::Agent,
+            name: name.clone(),
+            description: known.listed.description.clone(),
+            state: if is_pending { ExtensionState::Pending } else { ExtensionState::Loaded },
+            source: known.source.name(),
+            origin: known.file.display().to_string(),
+            reasons: reasons.collect(),
+        }
+    });
+    let ignored = agents.ignored.iter().map(|ignored| Extension {
+        kind: ExtensionKind::Agent,
+        name: ignored.file.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        description: String::new(),
+        state: ExtensionState::Ignored,
+        source: ignored.source.name(),
+        origin: ignored.file.display().to_string(),
+        reasons: vec![ignored.problem.clone()],
     });
     known.chain(ignored).collect()
 }
@@ -191,6 +234,7 @@ fn hooks_in(hooks: &Hooks, folder: &str, rules: &[Rule]) -> Vec<Extension> {
         Extension {
             kind: ExtensionKind::Hook,
             name: hook.name.clone(),
+            description: String::new(),
             state,
             source: hook.source(),
             origin: hook.listed.command.clone(),
@@ -200,6 +244,7 @@ fn hooks_in(hooks: &Hooks, folder: &str, rules: &[Rule]) -> Vec<Extension> {
     let ignored = hooks.ignored.iter().map(|ignored| Extension {
         kind: ExtensionKind::Hook,
         name: ignored.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        description: String::new(),
         state: ExtensionState::Ignored,
         source: if ignored.project { "project" } else { "user" },
         origin: ignored.file.display().to_string(),
@@ -218,6 +263,7 @@ fn pills_in(pills: &Pills) -> Vec<Extension> {
     let known = pills.list().filter(|(_, known)| known.kind != PillKind::Skill).map(|(name, known)| Extension {
         kind: kind(known.kind),
         name,
+        description: known.definition.description.clone(),
         state: ExtensionState::Loaded,
         source: known.source.name(),
         origin: known.file.display().to_string(),
@@ -226,6 +272,7 @@ fn pills_in(pills: &Pills) -> Vec<Extension> {
     let wrong = pills.wrong.iter().map(|wrong| Extension {
         kind: kind(wrong.kind),
         name: wrong.file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default(),
+        description: String::new(),
         state: ExtensionState::Ignored,
         source: wrong.source.name(),
         origin: wrong.file.display().to_string(),

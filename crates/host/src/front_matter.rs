@@ -70,6 +70,12 @@ impl FrontMatter {
         }
     }
 
+    /// A value as a table of names that are switched on or off; none if it is something else.
+    pub(crate) fn switches(&self, key: &str) -> Option<Vec<(String, bool)>> {
+        let Value::Object(fields) = self.fields.get(key)? else { return None };
+        Some(fields.iter().filter_map(|(name, value)| Some((name.clone(), value.as_bool()?))).collect())
+    }
+
     pub(crate) fn has(&self, key: &str) -> bool {
         self.fields.get(key).is_some_and(|value| !value.is_null())
     }
@@ -198,6 +204,7 @@ pub(crate) fn tools_named(names: &[String]) -> (Vec<String>, Vec<String>) {
             "webfetch" | "fetch" => &["fetch_url"],
             "websearch" => &["web_search"],
             "task" | "agent" => &["delegate"],
+            "patch" => &["apply_diff"],
             "todowrite" | "todoread" | "askuserquestion" | "skill" | "exitplanmode" => &[],
             _ if plain.starts_with("mcp__") => &[plain],
             other if trimtab_engine::intake::pill::is_tool(other) => &[other],

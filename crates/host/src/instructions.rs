@@ -6,10 +6,11 @@
 use std::path::{Path, PathBuf};
 
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{FileMark, InstructionFile, Problem, ReadOp, Rule, sensitive_paths};
+use trimtab_vocab::{BoundFile, FileMark, InstructionFile, Problem, ReadOp, Rule, sensitive_paths};
 use trimtab_world::store::hash;
 use trimtab_world::workspace::instructions::{instructions_above, own_instructions};
 
+use crate::agents::{AgentRoots, Agents};
 use crate::client::ActorContext;
 use crate::config::Profile;
 use crate::handles::Permissions;
@@ -122,7 +123,8 @@ fn mark(file: InstructionFile) -> FileMark {
     FileMark { path: file.path, hash: file.hash }
 }
 
-/// Everything that is accepted together with a folder: the instructions above it, in it, and below it, and its skills.
+/// Everything that is accepted together with a folder: the instructions above it, in it, and below it, its skills,
+/// and its agents.
 pub(crate) async fn marks_to_accept(
     hands: &dyn Workspace,
     folder: &str,
@@ -139,6 +141,11 @@ pub(crate) async fn marks_to_accept(
         let place = folder.to_owned();
         let skills = move || Skills::load(&SkillRoots::default(), Some(&place)).marks();
         found.extend(tokio::task::spawn_blocking(skills).await.unwrap_or_default());
+    }
+    if AgentRoots::default().exist(Some(folder)) {
+        let place = folder.to_owned();
+        let agents = move || Agents::load(&AgentRoots::default(), Some(&place)).marks();
+        found.extend(tokio::task::spawn_blocking(agents).await.unwrap_or_default());
     }
     found
 }
@@ -236,16 +243,17 @@ impl Permissions<'_> {
     }
 }
 
-/// The rules that accept these files: one for all instructions, and one for each skill.
+/// The rules that accept these files: one for all instructions, and one for each skill and agent.
 fn accepting(folder: &str, found: &[FileMark]) -> Vec<Rule> {
-    let (skills, files): (Vec<&FileMark>, Vec<&FileMark>) =
-        found.iter().partition(|file| trimtab_vocab::is_skill_path(&file.path));
-    let rule = Rule::instructions(folder, files.iter().map(|file| (file.path.as_str(), file.hash.as_str())));
-    rule.into_iter().chain(skills.iter().map(|file| Rule::skill(folder, &file.path, &file.hash))).collect()
+    let bound = |file: &FileMark| Some(Rule::bound(BoundFile::at(&file.path)?, folder, &file.path, &file.hash));
+    let files = found.iter().filter(|file| BoundFile::at(&file.path).is_none());
+    let rule = Rule::instructions(folder, files.map(|file| (file.path.as_str(), file.hash.as_str())));
+    rule.into_iter().chain(found.iter().filter_map(bound)).collect()
 }
 
 fn is_of(rule: &Rule, folder: &str) -> bool {
-    [Rule::INSTRUCTIONS, Rule::SKILL].contains(&rule.tool.as_str()) && rule.folder.as_deref() == Some(folder)
+    let is_accepting = rule.tool == Rule::INSTRUCTIONS || BoundFile::is_rule_tool(&rule.tool);
+    is_accepting && rule.folder.as_deref() == Some(folder)
 }
 
 #[cfg(test)]

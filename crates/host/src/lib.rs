@@ -12,6 +12,7 @@
 
 mod access;
 mod actor;
+mod agents;
 mod assistant;
 mod audit;
 mod background;
@@ -34,6 +35,7 @@ mod handles;
 mod history;
 mod hooks;
 mod hub;
+mod import;
 mod instructions;
 mod links;
 mod local_models;
@@ -67,6 +69,7 @@ mod workspace;
 
 pub use access::confirmation_code;
 pub use actor::durable::first_words;
+pub use agents::{Agents, IgnoredAgent, KnownAgent};
 pub use buffers::EditorBuffers;
 pub use client::{Answered, Client, LONGEST_TEXT, SendTo, Sent, World};
 pub use compose::{BROAD, ComposedRequest, Manner, NO_FOLDER, PillMiss, RequestDraft, WhenBusy, broad_hint};
@@ -78,6 +81,7 @@ pub use handles::{
 pub use history::{History, RewindRefusal, Set};
 pub use hooks::{HookStanding, Hooks, IgnoredHook, KnownHook};
 pub use hub::{SessionWatch, said};
+pub use import::{ImportItem, ImportKind, ImportSource, ImportState};
 pub use local_models::{FoundModel, local_model, local_models, model_at, remember_found};
 pub use mcp::{CheckedServer, EditorServer, PlacedServer, ServerEntry, ServerFile, ServerSource, ServerStanding};
 pub use model_notes::{ModelNote, ModelNotes, OwnEntry, TestedProtocol};

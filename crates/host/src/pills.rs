@@ -90,7 +90,8 @@ pub struct WrongPill {
 }
 
 /// Names of the program's own commands. No pill takes the place of one, in any surface.
-pub const RESERVED: [&str; 69] = [
+pub const RESERVED: [&str; 70] = [
+    "agents",
     "allowed-tools",
     "approvals",
     "ask",
@@ -184,6 +185,8 @@ impl Pills {
         let home = Path::new(&profile.hands.machine.home);
         let own = of_person(&profile.file.with_file_name("pills"), pill::LARGEST);
         pills.add(PillSource::User, PillKind::Pill, own);
+        let commands = of_person(&profile.file.with_file_name("commands"), pill::LARGEST);
+        pills.add(PillSource::User, PillKind::Command, commands);
         for place in USER_COMMANDS.iter().filter(|_| home.is_absolute()) {
             pills.add(PillSource::User, PillKind::Command, of_person(&home.join(place), pill::LARGEST));
         }

@@ -13,12 +13,12 @@ use crate::config::Profile;
 use crate::front_matter::{FrontMatter, tools_named};
 use crate::pills::PillSource;
 
-/// Bytes of the file of a skill.
-const LARGEST: usize = 64 * 1024;
+/// Bytes of the file of a skill or an agent.
+pub(crate) const LARGEST: usize = 64 * 1024;
 /// Bytes of another file of a skill.
 const LARGEST_FILE: usize = 256 * 1024;
 /// Letters of a description.
-const DESCRIPTION: usize = 1_024;
+pub(crate) const DESCRIPTION: usize = 1_024;
 /// Keys that other programs know and this one does not follow.
 const UNUSED: [&str; 5] = ["model", "context", "agent", "hooks", "effort"];
 
@@ -140,12 +140,12 @@ impl Skills {
     }
 }
 
-fn is_same(one: &Path, other: &Path) -> bool {
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 /// Whether a name can be said to a tool and typed after a slash.
-fn is_skill_name(name: &str) -> bool {
+pub(crate) fn is_skill_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     name.len() <= 64 && name.chars().all(is_plain) && name.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
@@ -219,7 +219,8 @@ fn define(
     Ok(KnownSkill { listed, source, file: file.to_owned(), callable, arguments, notes })
 }
 
-fn plain(text: &str) -> String {
+/// A part of a name that was refused, as a message can show it.
+pub(crate) fn plain(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(40).collect()
 }
 

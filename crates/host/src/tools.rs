@@ -9,12 +9,12 @@ use async_trait::async_trait;
 use tokio::sync::mpsc;
 use trimtab_engine::Overview;
 use trimtab_engine::terminal::readable;
-use trimtab_engine::{Input, Prepared, ProposedChange, Ran, RewindPath, SkillQuery};
+use trimtab_engine::{AgentQuery, Input, Prepared, ProposedChange, Ran, RewindPath, SkillQuery};
 use trimtab_vocab::event::{AbsentFile, LoadedFile, ToolStatus};
 use trimtab_vocab::{
-    BackgroundId, CallId, ChangePart, Fault, FilePlan, FileWrite, ListedServer, ListedSkill, MadePicture,
-    NamedResource, OnConflict, ReadOp, ReadResult, RefKey, RequestId, Retry, ServerCallPlan, ServerReply, SessionId,
-    SnapshotLimits, sensitive_paths,
+    AgentText, BackgroundId, CallId, ChangePart, Fault, FilePlan, FileWrite, ListedAgent, ListedServer, ListedSkill,
+    MadePicture, NamedResource, OnConflict, ReadOp, ReadResult, RefKey, RequestId, Retry, ServerCallPlan, ServerReply,
+    SessionId, SnapshotLimits, sensitive_paths,
 };
 use trimtab_world::mcp::CallAsker;
 use trimtab_world::models::DrawOrder;
@@ -22,6 +22,7 @@ use trimtab_world::store::{NewInput, StoreError};
 
 use crate::StreamController;
 use crate::actor::ActorError;
+use crate::agents::{self, AgentRoots, Agents};
 use crate::background;
 use crate::client::ActorContext;
 use crate::commands::{CommandOrder, CommandStart, run_command};
@@ -41,7 +42,8 @@ const LOADED: usize = 64 * 1024;
 pub(crate) enum ToolWork {
     Read(ReadOp),
     ListServers,
-    ReadSkill { skill: Box<ListedSkill>, file: Option<String> },
+    ReadSkill { folder: String, skill: Box<ListedSkill>, file: Option<String> },
+    ReadAgents(Vec<ListedAgent>),
     CallServer { plan: ServerCallPlan, replies: mpsc::Receiver<ServerReply> },
     Draw { model: String, prompt: String, count: u32, after_ms: u64 },
     Recall { of: Option<SessionId>, key: RefKey, offset: usize, limit: usize },
@@ -93,9 +95,8 @@ pub(crate) async fn carry_out(
             find_nested(&*workspace, &reporter, &request, &folder, touched_by(&op)).await;
             let _ = reporter.mailbox.send(Input::Looked { call, seen }).await;
         }
-        ToolWork::ReadSkill { skill, file } => {
-            read_skill(&reporter, call, folder, skill, file).await;
-        }
+        ToolWork::ReadSkill { folder, skill, file } => read_skill(&reporter, call, folder, skill, file).await,
+        ToolWork::ReadAgents(agents) => read_agents(&reporter, call, folder, agents).await,
         ToolWork::ListServers => {
             let servers = tokio::select! {
                 biased;
@@ -203,6 +204,62 @@ async fn read_skill(
     if let Ok(read) = read.await {
         let _ = reporter.mailbox.send(read).await;
     }
+}
+
+/// Reads the agents that a call delegates to.
+async fn read_agents(reporter: &ActorHandle, call: CallId, folder: String, wanted: Vec<ListedAgent>) {
+    let read = tokio::task::spawn_blocking(move || {
+        let (agents, problem) = read_all(&wanted, &folder);
+        Input::AgentsRead { call, agents, problem }
+    });
+    if let Ok(read) = read.await {
+        let _ = reporter.mailbox.send(read).await;
+    }
+}
+
+/// The files of agents, and why one of them cannot be read.
+fn read_all(wanted: &[ListedAgent], folder: &str) -> (Vec<AgentText>, Option<String>) {
+    let (mut read, mut problem) = (Vec::new(), None);
+    for agent in wanted {
+        match agents::text_of(agent, folder) {
+            Ok(text) => read.push(text),
+            Err(why) => problem = Some(why),
+        }
+    }
+    (read, problem)
+}
+
+/// Finds the agents of a request, and reads those that the user calls.
+async fn list_agents(
+    deps: &ActorContext,
+    reporter: &ActorHandle,
+    request: &RequestId,
+    folder: &str,
+    query: AgentQuery,
+) {
+    let roots = AgentRoots::new(deps.settings.as_deref(), &deps.machine.home);
+    let place = folder.to_owned();
+    let (agents, called, problem) = match roots.exist(query.with_folder.then_some(folder)) {
+        false => (Vec::new(), Vec::new(), None),
+        true => {
+            let read = tokio::task::spawn_blocking(move || {
+                let found = Agents::load(&roots, query.with_folder.then_some(place.as_str()));
+                let known = |name: &String| found.named(name).map(|known| known.listed.clone());
+                let wanted: Vec<ListedAgent> = query.called.iter().filter_map(known).collect();
+                let (called, problem) = read_all(&wanted, &place);
+                // The file may have changed since it was listed: what was read counts.
+                let as_read = |agent: ListedAgent| match called.iter().find(|read| read.agent.path == agent.path) {
+                    Some(read) => read.agent.clone(),
+                    None => agent,
+                };
+                (found.listing().into_iter().map(as_read).collect(), called, problem)
+            });
+            let Ok(found) = read.await else { return };
+            found
+        }
+    };
+    let listed = Input::AgentsListed { request: request.clone(), agents, called, problem };
+    let _ = reporter.mailbox.send(listed).await;
 }
 
 /// Stopped before it began: a command did not run, and that is known.
@@ -417,6 +474,7 @@ pub(crate) struct Named {
     /// Whether the MCP servers are to be listed.
     pub(crate) servers: bool,
     pub(crate) skills: Option<SkillQuery>,
+    pub(crate) agents: Option<AgentQuery>,
 }
 
 /// Files of a folder that are listed in an overview.
@@ -508,10 +566,13 @@ pub(crate) async fn load(
     named: Named,
 ) -> Result<(), ActorError> {
     let workspace = deps.world.workspace(reporter.lease.session());
-    let Named { files, marked, urls, resources, instructions: named, overview: wanted, servers, skills: skill_query } =
+    let Named { files, marked, urls, resources, instructions: named, overview: wanted, servers, skills, agents } =
         named;
-    if let Some(query) = skill_query {
+    if let Some(query) = skills {
         list_skills(&deps, &reporter, &request, &folder, query).await;
+    }
+    if let Some(query) = agents {
+        list_agents(&deps, &reporter, &request, &folder, query).await;
     }
     let is_placed = servers || !resources.is_empty();
     let placed = if is_placed { mcp::placed(&deps, reporter.lease.session(), &folder).await? } else { None };

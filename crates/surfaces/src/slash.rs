@@ -164,7 +164,8 @@ commands! {
     "tasks" EVERYWHERE, Plain(SlashCommand::Program(&["tasks", "list"])), "list your tasks";
     "config" ["settings"] EVERYWHERE, Plain(SlashCommand::Program(&["config"])), "show the settings and where each comes from";
     "doctor" IN_LINES, Plain(SlashCommand::Program(&["doctor"])), "check the setup";
-    "extensions" IN_TERMINAL, Plain(SlashCommand::Extensions), "list MCP servers, skills, commands, hooks, and instructions";
+    "extensions" IN_TERMINAL, Plain(SlashCommand::Extensions), "list MCP servers, skills, agents, commands, hooks, and instructions";
+    "agents" EVERYWHERE, Plain(SlashCommand::Program(&["extensions", "--kind", "agent"])), "list the agents, which you call with @agent-NAME";
     "mcp" IN_TERMINAL_AND_EDITORS, WithText(SlashCommand::Servers), "list the MCP servers and whether they are on";
     "hooks" IN_LINES, Plain(SlashCommand::Program(&["hooks"])), "list the hooks and whether they are on";
     "setup" ["login"] IN_TERMINAL, Plain(SlashCommand::SetUp), "add an API key, or choose a model on this machine";

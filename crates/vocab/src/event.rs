@@ -29,7 +29,9 @@ use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{AskFact, HookFact, ImageFact, MemoryFact, RequestId, SessionId, SkillFact, SubtasksFact, TasksFact, Time};
+use crate::{
+    AgentFact, AskFact, HookFact, ImageFact, MemoryFact, RequestId, SessionId, SkillFact, SubtasksFact, TasksFact, Time,
+};
 
 pub use crate::checkpoint::Choice;
 pub use change::{ByCommand, Change, ChangeFact, ChangedFile, Conflict, Inherited, ProposalFact, ProposalKind, Undo};
@@ -130,6 +132,8 @@ facts! {
     Mcp(McpFact) = "mcp",
     /// Skills are known, or one was loaded.
     Skill(SkillFact) = "skill",
+    /// Agents are known, or one is put to work.
+    Agent(AgentFact) = "agent",
     /// A hook runs, or has ended.
     Hook(HookFact) = "hook",
     /// A command ran.
@@ -257,6 +261,8 @@ pub const KNOWN_TYPES: &[&str] = &[
     "mcp.listed",
     "skill.listed",
     "skill.loaded",
+    "agent.listed",
+    "agent.loaded",
     "hook.started",
     "hook.finished",
     "model.called",

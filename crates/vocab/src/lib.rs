@@ -11,11 +11,13 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
+mod agent;
 mod answer;
 mod approval;
 mod ask;
 mod autonomy;
 mod background;
+mod bound_file;
 mod call;
 pub mod checkpoint;
 mod control_files;
@@ -55,6 +57,7 @@ pub mod wording;
 mod work;
 mod worker_spending;
 
+pub use agent::{AGENT_FOLDERS, AgentFact, AgentLimits, AgentText, ListedAgent, is_agent_path};
 pub use answer::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Section, Synthesis, TextReplacement, Todo};
 pub use approval::{ApprovalClass, PersonDecision};
 pub use ask::{
@@ -65,6 +68,7 @@ pub use autonomy::{Autonomy, AutonomyChoice, AutonomySettings};
 pub use background::{
     BackgroundEnd, BackgroundEndReason, BackgroundReason, BackgroundRow, BackgroundText, OpenPort, ReadyWhen, StoppedBy,
 };
+pub use bound_file::BoundFile;
 pub use call::{Fault, Format, Prompt, Reply, Retry, ToolSpec};
 pub use control_files::{ControlFile, control_entry, control_file};
 pub use copilot::{Analysis, ApprovalMode, Choosable, Copilot, Pace, Question, Routing, TRIGGERS, border};

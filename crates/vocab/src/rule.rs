@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ListedHook;
+use crate::{BoundFile, ListedHook};
 
 /// Letters of a hash that a rule names.
 const HASH: usize = 32;
@@ -48,6 +48,9 @@ impl Rule {
     /// The tool's name in rules that accept a skill of a folder.
     pub const SKILL: &str = "skill";
 
+    /// The tool's name in rules that accept an agent of a folder.
+    pub const AGENT: &str = "agent";
+
     /// The tool's name in rules that approve a hook of a folder, or refuse it.
     pub const HOOK: &str = "hook";
 
@@ -74,9 +77,9 @@ impl Rule {
         (!entries.is_empty()).then(|| Self { verdict, tool, pattern: entries.join(", "), folder })
     }
 
-    /// The rule that accepts a skill of a folder as it is now.
-    pub fn skill(folder: impl Into<String>, path: &str, hash: &str) -> Self {
-        let (verdict, tool, folder) = (RuleVerdict::Allow, Self::SKILL.into(), Some(folder.into()));
+    /// The rule that accepts a skill or an agent of a folder as it is now.
+    pub fn bound(file: BoundFile, folder: impl Into<String>, path: &str, hash: &str) -> Self {
+        let (verdict, tool, folder) = (RuleVerdict::Allow, file.rule_tool().into(), Some(folder.into()));
         Self { verdict, tool, pattern: Self::version(path, hash), folder }
     }
 

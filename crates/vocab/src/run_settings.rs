@@ -581,7 +581,8 @@ impl RunSettings {
         let kinds = [TaskKind::Simple, TaskKind::Reasoning, TaskKind::Review];
         let own = (self.models.model.clone(), self.models.facts);
         let mut known: Vec<(String, ModelFacts)> = Vec::new();
-        for (name, facts) in kinds.into_iter().map(|kind| self.worker_model(kind)).chain([own]) {
+        let of_agents = self.subtasks.agent_models.iter().map(|known| (known.model.clone(), known.facts));
+        for (name, facts) in kinds.into_iter().map(|kind| self.worker_model(kind)).chain([own]).chain(of_agents) {
             if !known.iter().any(|(other, _)| *other == name) {
                 known.push((name, facts));
             }

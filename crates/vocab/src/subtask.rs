@@ -66,6 +66,9 @@ pub struct SubTask {
     pub priority: u32,
     #[serde(default)]
     pub kind: TaskKind,
+    /// The agent whose instructions its worker has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 impl SubTask {
@@ -252,6 +255,18 @@ pub struct SubtaskSettings {
     /// It is the request of a worker, which cannot delegate.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_worker: bool,
+    /// The agent that the user hands the request to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The models that the user's own agents name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agent_models: Vec<WorkerModel>,
+    /// The only tools of a worker. Absent: all tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// Tools that a worker does not have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub without_tools: Vec<String>,
 }
 
 impl Default for SubtaskSettings {
@@ -265,6 +280,10 @@ impl Default for SubtaskSettings {
             build_folders: BuildFolders::Clone,
             records: BTreeMap::new(),
             is_worker: false,
+            agent: None,
+            agent_models: Vec::new(),
+            tools: None,
+            without_tools: Vec::new(),
         }
     }
 }

@@ -19,7 +19,7 @@ export const OFFERED = [...SHOWN.map(({ name, description }) => ({ name, descrip
 
 /** Pages that a command opens. */
 export type CommandPage = 'home' | 'changes' | 'trace' | 'tasks' | 'memory' | 'settings' | 'usage';
-const PAGES: Record<string, CommandPage> = { new: 'home', changes: 'changes', rewind: 'changes', trace: 'trace', tasks: 'tasks', memory: 'memory', config: 'settings', status: 'usage' };
+const PAGES: Record<string, CommandPage> = { new: 'home', changes: 'changes', rewind: 'changes', trace: 'trace', tasks: 'tasks', memory: 'memory', config: 'settings', agents: 'settings', status: 'usage' };
 
 export type TypedCommand =
   | { is: 'message' }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { extensionGroups, stateOf, type Extension } from './extensions';
 
-const one = (kind: string, name: string, state: string) => ({ kind, name, state, source: 'user', origin: 'x', reasons: [] }) as Extension;
+const one = (kind: string, name: string, state: string) => ({ kind, name, description: '', state, source: 'user', origin: 'x', reasons: [] }) as Extension;
 
 test('every kind is listed, the pending ones first, and unknown kinds at the end', () => {
   const groups = extensionGroups([one('skill', 'b', 'loaded'), one('skill', 'a', 'ignored'), one('skill', 'c', 'pending'), one('widget', 'w', 'loaded')]);

@@ -1,5 +1,6 @@
 //! The state of a session. It changes only through [`Session::fold`], in `fold/`.
 
+mod agents;
 mod assist;
 mod autonomy;
 mod background;
@@ -33,6 +34,7 @@ use trimtab_vocab::{
     Todo, Usage, WorkerQuestion, sensitive_paths,
 };
 
+pub use agents::{LoadedAgent, SessionAgents};
 pub(crate) use assist::is_same_question;
 pub use assist::{Assist, AssistState, OpenProposal, TaskMemory};
 pub(crate) use autonomy::applies_commands;
@@ -93,6 +95,7 @@ pub struct Session {
 struct SessionExtensions {
     servers: SessionServers,
     skills: SessionSkills,
+    agents: SessionAgents,
     hooks: SessionHooks,
 }
 

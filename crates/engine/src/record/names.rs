@@ -27,6 +27,8 @@ pub mod choice {
     pub const TRUST: &str = "trust";
     /// It may not.
     pub const DISTRUST: &str = "no";
+    /// Accepts instructions as they are now.
+    pub const USE: &str = "use";
     /// Continues the request.
     pub const CONTINUE: &str = "continue";
     /// End the request.

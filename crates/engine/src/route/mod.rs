@@ -14,6 +14,7 @@ use trimtab_vocab::event::{RouteDecision, RouteFact, Stage};
 use trimtab_vocab::wording::StageLabel;
 use trimtab_vocab::{Mode, Prompt, Purpose, Request, Role, Routing};
 
+use crate::agents;
 use crate::calls::{self, budget};
 use crate::fragment;
 use crate::record::Session;
@@ -30,6 +31,10 @@ fn by_rules(request: &Request, has_folder: bool) -> Option<RouteFact> {
             categories,
             ..plain(RouteDecision::Direct, 1.0, "a worker carries out its sub-task")
         });
+    }
+    if has_folder && !agents::called(request).is_empty() {
+        let categories = needs(RouteDecision::Direct);
+        return Some(RouteFact { categories, ..plain(RouteDecision::Direct, 1.0, "the request calls an agent") });
     }
     if let Some(pill) = &request.pill {
         let decision = match request.mode {

@@ -21,7 +21,7 @@ use crate::transition::Transition;
 
 pub(crate) use control::{control, keep_finished, restart_workers};
 pub(crate) use merging::{blocked, conflicted, failed, merge_again, merge_by_model, merged, waits};
-pub(crate) use planning::{call, objection, planning_failed, replied, run_plan};
+pub(crate) use planning::{agents_come_first, call, objection, planning_failed, replied, run_plan};
 pub(crate) use reports::{answered, reported};
 pub(crate) use running::{finish_request, tool_result};
 

@@ -63,6 +63,7 @@ pub(crate) struct DraftTask {
     model: String,
     priority: u32,
     each: bool,
+    agent: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -123,6 +124,7 @@ pub(crate) fn plan(drafts: Vec<DraftTask>, settings: &RunSettings) -> Result<Sub
             depends_on,
             priority: draft.priority,
             kind: draft.kind,
+            agent: draft.agent,
         };
         let made = if draft.each && task.context_files.len() > 1 { for_each_file(&task) } else { vec![task] };
         if meant.insert(name.clone(), made.iter().map(|task| task.id.clone()).collect()).is_some() {
@@ -297,6 +299,7 @@ pub(super) fn coarser(plan: &SubTaskPlan, count: usize) -> SubTaskPlan {
             depends_on: numbers(&all(|task| &task.depends_on), number, &group_of),
             priority: group.iter().map(|task| task.priority).max().unwrap_or_default(),
             kind: group.iter().map(|task| task.kind).max().unwrap_or_default(),
+            agent: group[0].agent.clone().filter(|agent| group.iter().all(|task| task.agent.as_ref() == Some(agent))),
         }
     };
     SubTaskPlan { tasks: groups.iter().enumerate().map(joined).collect(), ..plan.clone() }
@@ -436,6 +439,7 @@ pub(crate) fn as_text(plan: &SubTaskPlan) -> String {
         list("files", &task.context_files);
         list("after", &task.depends_on);
         list("model", std::slice::from_ref(&task.model));
+        list("agent", task.agent.as_slice());
     }
     text
 }
@@ -443,7 +447,7 @@ pub(crate) fn as_text(plan: &SubTaskPlan) -> String {
 /// The plan after a user's edit: lines as [`as_text`] writes them, or JSON.
 pub(crate) fn edited(text: &str, before: &SubTaskPlan, settings: &RunSettings) -> Result<SubTaskPlan, String> {
     if text.trim_start().starts_with(['{', '[']) {
-        return plan(read(text)?, settings);
+        return with_known_agents(plan(read(text)?, settings)?, before);
     }
     let mut tasks: Vec<SubTask> = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -471,6 +475,7 @@ pub(crate) fn edited(text: &str, before: &SubTaskPlan, settings: &RunSettings) -
             Some(("files", rest)) => task.context_files = list(rest),
             Some(("after", rest)) => task.depends_on = list(rest),
             Some(("model", rest)) => task.model = rest.trim().to_owned(),
+            Some(("agent", rest)) => task.agent = Some(rest.trim().to_owned()).filter(|agent| !agent.is_empty()),
             _ => {
                 task.instruction.push_str(if task.instruction.is_empty() { "" } else { "\n" });
                 task.instruction.push_str(line);
@@ -488,7 +493,18 @@ pub(crate) fn edited(text: &str, before: &SubTaskPlan, settings: &RunSettings) -
     }
     let plan = SubTaskPlan { tasks, ..SubTaskPlan::default() };
     validate(&plan, settings)?;
-    Ok(plan)
+    with_known_agents(plan, before)
+}
+
+/// Refuses agents that were not in the plan before: their instructions have not been read.
+fn with_known_agents(plan: SubTaskPlan, before: &SubTaskPlan) -> Result<SubTaskPlan, String> {
+    let is_known = |agent: &String| before.tasks.iter().any(|task| task.agent.as_ref() == Some(agent));
+    let unknown =
+        plan.tasks.iter().find_map(|task| Some((task, task.agent.as_ref().filter(|agent| !is_known(agent))?)));
+    match unknown {
+        Some((task, agent)) => Err(format!("the agent {agent} of sub-task {} was not in the plan", task.id)),
+        None => Ok(plan),
+    }
 }
 
 /// The id and the title of a line that begins a sub-task.

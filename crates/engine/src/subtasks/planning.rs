@@ -1,18 +1,22 @@
 //! The plan dialog: asks a model for a plan, offers it in sizes and strategies, and starts the one that the user chose.
 
 use trimtab_vocab::checkpoint::Ask;
-use trimtab_vocab::event::{Level, PlanFact, Stage, ToolStatus};
-use trimtab_vocab::wording::{Notice, Objection, StageLabel};
+use trimtab_vocab::event::{Level, PlanFact, RouteDecision, Stage, Status, ToolStatus};
+use trimtab_vocab::wording::{Notice, Objection, ProblemText, StageLabel};
 use trimtab_vocab::{
-    Approve, CallId, ExecutionOrder, Granularity, Prompt, Purpose, RequestId, RunSettings, SubTaskPlan, SubtaskOffer,
-    SubtaskStart, SubtasksFact,
+    Approve, CallId, ExecutionOrder, Granularity, Problem, ProblemKind, Prompt, Purpose, RequestId, RunSettings,
+    SubTask, SubTaskPlan, SubtaskOffer, SubtaskStart, SubtasksFact,
 };
 
 use super::reports::store_shared_document;
 use super::{ask, first_line, plan};
+use crate::agents;
 use crate::calls::{self, budget};
+use crate::finish::finish;
+use crate::output::Effect;
+use crate::proposal::command::visible;
 use crate::record::names::choice::{DECIDE, DECLINE, EDIT, RETRY_MODEL};
-use crate::record::{Checkpoint, Session, SubtaskRun};
+use crate::record::{Checkpoint, LoadedAgent, Session, SubtaskRun};
 use crate::transition::{Next, Transition};
 
 /// Plans that a model may get wrong before the request is carried out whole.
@@ -51,7 +55,9 @@ pub(crate) fn replied(step: &mut Transition<'_>, said: &str) {
     let settings = active.request.settings.clone();
     match plan::read(said).and_then(|drafts| plan::plan(drafts, &settings)) {
         Ok(plan) if plan.tasks.len() == 1 => reject_plan(step, &request, TRIES, "it is one task".into()),
-        Ok(plan) => {
+        Ok(mut plan) => {
+            // Who makes this plan is not told of agents.
+            plan.tasks.iter_mut().for_each(|task| task.agent = None);
             let plan = plan::estimated(plan, ExecutionOrder::DependencyGraph, &settings);
             step.emit(
                 Some(&request),
@@ -90,18 +96,82 @@ pub(super) fn record_delegated_plan(step: &mut Transition<'_>, call: &CallId, wa
         step.then(Next::CallEnded { call: call.clone(), status: ToolStatus::Blocked, text });
         return false;
     }
-    let mut plan = wanted.clone();
-    for task in plan.tasks.iter_mut().filter(|task| task.model.is_empty()) {
-        task.model = settings.worker_model(task.kind).0;
-    }
-    if let Err(reason) = plan::validate(&plan, &settings) {
+    let refused = |step: &mut Transition<'_>, reason: String| {
         let text = format!("Nothing was delegated: {reason}.");
         step.then(Next::CallEnded { call: call.clone(), status: ToolStatus::Error, text });
-        return false;
+        false
+    };
+    match agents::missing(step.session, active, wanted) {
+        Ok(missing) if missing.is_empty() => {}
+        Ok(agents) => {
+            step.request(Effect::ReadAgents { request, call: call.clone(), agents });
+            return false;
+        }
+        Err(reason) => return refused(step, reason),
+    }
+    let mut plan = wanted.clone();
+    assign(step, &request, &mut plan, &settings);
+    if let Err(reason) = plan::validate(&plan, &settings) {
+        return refused(step, reason);
     }
     let plan = plan::estimated(plan, ExecutionOrder::DependencyGraph, &settings);
     let call = Some(call.clone());
     step.emit(Some(&request), SubtasksFact::Planned { call, plan, granularity: None, by: "model".into() });
+    true
+}
+
+/// Gives each task of a plan its model: that of its agent if the user has set it up, else that of its kind.
+fn assign(step: &mut Transition<'_>, request: &RequestId, plan: &mut SubTaskPlan, settings: &RunSettings) {
+    for task in &mut plan.tasks {
+        let agent = task.agent.as_ref().and_then(|name| step.session.agents().current(name)).cloned();
+        if let Some(name) = &task.agent {
+            task.title = agents::title(name, task);
+        }
+        if !task.model.is_empty() {
+            continue;
+        }
+        let usual = settings.worker_model(task.kind).0;
+        let of_agent = agent.as_ref().map(|loaded| &loaded.agent);
+        task.model = of_agent.and_then(|agent| agents::model_of(agent, settings)).unwrap_or_else(|| usual.clone());
+        if let Some((agent, wanted)) = of_agent.and_then(|agent| Some((agent, agent.limits.model.as_ref()?)))
+            && *wanted != task.model
+        {
+            let notice = Notice::AgentModelUnknown(visible(&agent.name), visible(wanted), usual);
+            step.notify(request, Level::Warning, notice);
+        }
+    }
+}
+
+/// The user hands the request to agents: each is one worker, and no model is asked for a plan. Whether it did so.
+pub(crate) fn agents_come_first(step: &mut Transition<'_>) -> bool {
+    let Some(active) = step.session.active() else { return false };
+    let (request, settings) = (active.request.id.clone(), active.request.settings.clone());
+    if active.subtasks.is_some() || active.path() != Some(RouteDecision::Direct) {
+        return false;
+    }
+    let ready = agents::ready(step.session, active);
+    if ready.is_empty() {
+        return false;
+    }
+    if settings.machine.workers.is_empty() {
+        let problem = Problem::new(ProblemKind::NotDone, ProblemText::NoPlaceForWorkers);
+        finish(step, &request, Status::NotDone, Some(problem));
+        return true;
+    }
+    let words = active.request.words();
+    let task = |(number, loaded): (usize, &&LoadedAgent)| SubTask {
+        id: number.to_string(),
+        title: first_line(words),
+        instruction: words.to_owned(),
+        agent: Some(loaded.agent.name.clone()),
+        ..SubTask::default()
+    };
+    let tasks = (1..).zip(&ready).map(task).collect();
+    let mut plan = SubTaskPlan { tasks, ..SubTaskPlan::default() };
+    assign(step, &request, &mut plan, &settings);
+    let plan = plan::estimated(plan, ExecutionOrder::DependencyGraph, &settings);
+    step.emit(Some(&request), SubtasksFact::Planned { call: None, plan, granularity: None, by: "user".into() });
+    step.then(Next::Batch);
     true
 }
 
@@ -159,6 +229,10 @@ pub(super) fn choose_order(
     let by_user = active.batch.as_ref().is_some_and(|batch| batch.of_subtasks) && !is_planned;
     if let Some((choice, text)) = run.answer.clone() {
         return apply_plan_answer(step, request, run, settings, &choice, text.as_deref());
+    }
+    // The user has named the agents: there is nothing left to choose.
+    if by_user && run.plan.tasks.iter().all(|task| task.agent.is_some()) {
+        return start(step, request, run, settings, ExecutionOrder::DependencyGraph);
     }
     let order = preset_order(settings);
     let is_unsized = by_user && run.granularity.is_none() && run.plan.tasks.len() > plan::FEW;

@@ -17,6 +17,8 @@ use crate::{Effect, Input, WorkerAsk, WorkerReport};
 
 /// Bytes of a worker's summary that others read.
 const SUMMARY: usize = 2_000;
+/// The same for an agent, whose report is its result.
+const REPORT: usize = 16_000;
 
 /// A sub-task with the request that it belongs to and the worker that runs it.
 struct WorkerTask {
@@ -145,7 +147,8 @@ struct WorkerEnd {
 fn record_end(step: &mut Transition<'_>, of: &WorkerTask, end: WorkerEnd) {
     let WorkerEnd { status, mut summary, error, usage, writes, left_behind } = end;
     close_questions(step, &of.worker, |_| true);
-    summary.truncate(summary.floor_char_boundary(SUMMARY));
+    let most = if of.task.agent.is_some() { REPORT } else { SUMMARY };
+    summary.truncate(summary.floor_char_boundary(most));
     let (status, progress) = match status {
         Status::Completed => (SubtaskStatus::Completed, 1.0),
         Status::Cancelled => (SubtaskStatus::Stopped, of.state.progress),

@@ -211,7 +211,11 @@ pub(crate) fn finish_request(step: &mut Transition<'_>, outcome: Option<(ToolSta
     let count = |status| run.plan.tasks.iter().filter(|task| run.state(&task.id) == status).count();
     let (completed, all) = (count(SubtaskStatus::Completed), run.plan.tasks.len());
     let mut summary = SubtaskSummary::Completed(completed, all).to_string();
-    for task in &run.plan.tasks {
+    let is_by_agents = run.plan.tasks.iter().all(|task| task.agent.is_some()) && completed > 0;
+    if is_by_agents {
+        summary = agent_reports(&run);
+    }
+    for task in run.plan.tasks.iter().filter(|_| !is_by_agents) {
         let state = run.states.get(&task.id).cloned().unwrap_or_default();
         let line = match state.status {
             SubtaskStatus::Completed => first_line(&state.summary),
@@ -237,6 +241,22 @@ pub(crate) fn finish_request(step: &mut Transition<'_>, outcome: Option<(ToolSta
     };
     let problem = problem.map(|text| Problem::new(ProblemKind::NotDone, text));
     finish(step, &request, status, problem);
+}
+
+/// What the agents that the user called have to say, word for word.
+fn agent_reports(run: &SubtaskRun) -> String {
+    let report = |task: &SubTask| {
+        let state = run.states.get(&task.id).cloned().unwrap_or_default();
+        let text = match state.status {
+            SubtaskStatus::Completed => state.summary.trim().to_owned(),
+            status => SubtaskSummary::Status(status.to_string()).to_string(),
+        };
+        match run.plan.tasks.len() {
+            1 => text,
+            _ => format!("{}:\n{text}", task.agent.as_deref().unwrap_or_default()),
+        }
+    };
+    run.plan.tasks.iter().map(report).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Records what a sub-task means for the step of the plan that it stands for.

@@ -7,12 +7,13 @@ use trimtab_vocab::event::{
     AnswerFact, BannerFact, CheckpointFact, ModelFact, RequestFact, SessionFact, StepsFact, SubtaskFact, UsageFact,
 };
 use trimtab_vocab::{
-    Applying, CheckpointId, ContextStrategy, Copilot, ExecutionOrder, Fact, FileWrite, Ingest, LeftBehind,
-    ModelSettings, ProblemKind, Request, RequestId, RunSettings, SessionId, SubTask, SubtaskOffer, SubtaskSettings,
-    SubtaskStatus,
+    AgentFact, Applying, CheckpointId, ContextStrategy, Copilot, ExecutionOrder, Fact, FileWrite, Ingest, LeftBehind,
+    ListedSkill, ModelSettings, ProblemKind, Request, RequestId, RunSettings, SessionId, SkillFact, SubTask,
+    SubtaskOffer, SubtaskSettings, SubtaskStatus,
 };
 
 use super::plan;
+use crate::agents;
 use crate::output::{Child, WorkerOrder};
 use crate::proposal::MergePart;
 use crate::record::{Checkpoint, Session, SubtaskRun, SubtaskState};
@@ -28,11 +29,12 @@ pub(super) fn start(step: &mut Transition<'_>, request: &RequestId, run: &Subtas
     let original = step.session.folder().unwrap_or_default().to_owned();
     let subtask = task.id.clone();
     let parent_session_id = Some(parent.clone());
-    let facts = vec![
+    let mut facts: Vec<Fact> = vec![
         SessionFact::Opened { folder: folder.clone(), parent_session_id }.into(),
         SessionFact::Worker { parent, for_request: request.clone(), subtask, original }.into(),
         SessionFact::Titled { title: format!("{}. {}", task.id, task.name()), by: Some("engine".into()) }.into(),
     ];
+    facts.extend(extensions(step.session, task));
     step.spawn_child(Child { id: worker.clone(), folder, facts, files: Vec::new() });
     let state = run.states.get(&task.id).cloned().unwrap_or_default();
     let reserved_usd = step.session.unfinished(request).and_then(|of| share_of(run, task, &of.request.settings));
@@ -41,6 +43,18 @@ pub(super) fn start(step: &mut Transition<'_>, request: &RequestId, run: &Subtas
     step.emit(Some(request), SubtaskFact { worker: Some(worker.clone()), attempt, reserved_usd, ..fact });
     let is_first = run.states.values().all(|state| state.worker.is_none());
     ensure_started(step, request, run, task, (&worker, is_first));
+}
+
+/// What a worker has of the extensions of its request: the skills that are accepted, and its agent.
+fn extensions(session: &Session, task: &SubTask) -> Vec<Fact> {
+    let skills: Vec<ListedSkill> = session.skills().listed.iter().filter(|skill| !skill.pending).cloned().collect();
+    let skills = (!skills.is_empty()).then(|| SkillFact::Listed { skills }.into());
+    let loaded = task.agent.as_ref().and_then(|name| session.agents().loaded.get(name));
+    let agent = loaded.map(|loaded| {
+        let (agent, text) = (Box::new(loaded.agent.clone()), loaded.text.clone());
+        AgentFact::Loaded { call: None, agent, text }.into()
+    });
+    skills.into_iter().chain(agent).collect()
 }
 
 /// Starts a worker, or continues it after a restart. One that is running is left alone. `is_first`: of those that this
@@ -56,7 +70,9 @@ pub(super) fn ensure_started(
     let Some(folder) = copy_path(step.session, request, worker) else { return };
     let original = step.session.folder().unwrap_or_default().to_owned();
     let state = active.subtasks.as_ref().and_then(|run| run.states.get(&task.id)).cloned().unwrap_or_default();
-    let settings = settings(step.session, &active.request.settings, task, state.reserved_usd);
+    let mut settings = settings(step.session, &active.request.settings, task, state.reserved_usd);
+    let agent = task.agent.as_ref().and_then(|name| step.session.agents().loaded.get(name));
+    agents::narrow(&mut settings, agent, active, step.session.step_limit(active));
     let text = instruction(run, task, &state);
     let said = Request::new(RequestId::of_worker(worker), text, settings);
     let seed = seed(run, task);
@@ -124,10 +140,13 @@ fn instruction(run: &SubtaskRun, task: &SubTask, state: &SubtaskState) -> String
         let files: Vec<String> = task.context_files.iter().map(|file| format!("@{file}")).collect();
         text.push_str(&format!("\n\nFiles: {}", files.join(" ")));
     }
-    text.push_str(
-        "\n\nThis is one part of a larger task; others work on the rest at the same time. Do this part and nothing else. \
-         End with a short summary of what you did.",
-    );
+    text.push_str(match task.agent {
+        Some(_) => "\n\nDo this and nothing else. Your last message is all that the caller reads: report what you did and found.",
+        None => {
+            "\n\nThis is one part of a larger task; others work on the rest at the same time. Do this part and nothing else. \
+             End with a short summary of what you did."
+        }
+    });
     text
 }
 

@@ -13,8 +13,8 @@ pub(crate) const SHARED_TOOLS: [&str; 2] = ["read_shared", "write_shared"];
 
 pub(super) const DELEGATE: BuiltInTool = BuiltInTool {
     name: DELEGATE_NAME,
-    description: "Hand independent parts of the work to workers that run at the same time, each with its own copy of the folder. A worker knows only its instruction and files. Their changes are merged and shown to the user.",
-    schema: r#"{"type":"object","properties":{"tasks":{"type":"array","items":{"type":"object","properties":{"title":{"type":"string"},"instruction":{"type":"string"},"files":{"type":"array","items":{"type":"string"}},"depends_on":{"type":"array","items":{"type":"integer"}},"kind":{"type":"string","enum":["simple","reasoning","review"]}},"required":["instruction"]}}},"required":["tasks"]}"#,
+    description: "Hand independent parts of the work to workers that run at the same time, each with its own copy of the folder. A worker knows only its instruction and files. Their changes are merged and shown to the user. To hand one task to a listed agent, give agent and task.",
+    schema: r#"{"type":"object","properties":{"agent":{"type":"string"},"task":{"type":"string"},"tasks":{"type":"array","items":{"type":"object","properties":{"title":{"type":"string"},"instruction":{"type":"string"},"files":{"type":"array","items":{"type":"string"}},"depends_on":{"type":"array","items":{"type":"integer"}},"kind":{"type":"string","enum":["simple","reasoning","review"]},"agent":{"type":"string"}},"required":["instruction"]}}}}"#,
     read_only: false,
     category: Some(SUBTASKS),
     read: |input| {
@@ -22,6 +22,7 @@ pub(super) const DELEGATE: BuiltInTool = BuiltInTool {
         struct DelegatedTask {
             #[serde(default)]
             title: String,
+            #[serde(alias = "task")]
             instruction: String,
             #[serde(default)]
             files: Vec<String>,
@@ -29,12 +30,32 @@ pub(super) const DELEGATE: BuiltInTool = BuiltInTool {
             depends_on: Vec<u32>,
             #[serde(default)]
             kind: TaskKind,
+            #[serde(default)]
+            agent: Option<String>,
         }
         #[derive(Deserialize)]
         struct DelegateArguments {
+            #[serde(default)]
             tasks: Vec<DelegatedTask>,
+            #[serde(default)]
+            agent: Option<String>,
+            #[serde(default, alias = "instruction", alias = "prompt")]
+            task: Option<String>,
         }
-        let DelegateArguments { tasks } = arguments(input)?;
+        let DelegateArguments { mut tasks, agent, task } = arguments(input)?;
+        match task.filter(|task| !task.trim().is_empty()) {
+            Some(instruction) => {
+                let (files, depends_on) = (Vec::new(), Vec::new());
+                let (title, kind) = (String::new(), TaskKind::default());
+                tasks.push(DelegatedTask { title, instruction, files, depends_on, kind, agent });
+            }
+            // One agent for all of them.
+            None => tasks.iter_mut().for_each(|task| task.agent = task.agent.take().or_else(|| agent.clone())),
+        }
+        if tasks.is_empty() {
+            return Err("There is no task. Give tasks, or agent and task.".to_owned());
+        }
+        let plain = |agent: String| agent.trim().trim_start_matches('@').trim_start_matches("agent-").to_owned();
         let task = |(number, task): (u32, DelegatedTask)| SubTask {
             id: number.to_string(),
             title: task.title,
@@ -42,6 +63,7 @@ pub(super) const DELEGATE: BuiltInTool = BuiltInTool {
             context_files: task.files,
             depends_on: task.depends_on.iter().map(u32::to_string).collect(),
             kind: task.kind,
+            agent: task.agent.map(plain).filter(|agent| !agent.is_empty()),
             ..SubTask::default()
         };
         let tasks = (1..).zip(tasks).map(task).collect();

@@ -6,12 +6,13 @@ use trimtab_vocab::checkpoint::{Ask, ChangedInstructions};
 use trimtab_vocab::event::{ContextFact, Level, RuleFact, Status};
 use trimtab_vocab::wording::{AnswerLabel, InstructionsState, Notice, QuestionTitle};
 use trimtab_vocab::{
-    ApprovalClass, Approve, CheckpointId, FileMark, FileWrite, InstructionFile, RequestId, Rule, RuleVerdict,
-    is_skill_path, sensitive_paths,
+    ApprovalClass, Approve, BoundFile, CheckpointId, FileMark, FileWrite, InstructionFile, RequestId, Rule,
+    RuleVerdict, sensitive_paths,
 };
 
+use super::agents;
 use super::answers::{self, CheckpointDraft, SKIP};
-use super::skills;
+use crate::acceptance;
 use crate::fragment::{self, Fragment};
 use crate::output::{Effect, SkillQuery};
 use crate::permit;
@@ -19,8 +20,7 @@ use crate::proposal::command::visible;
 use crate::record::{RunningRequest, Session};
 use crate::transition::Transition;
 
-/// The answer that accepts instructions as they are now.
-pub const USE: &str = "use";
+pub use crate::record::names::choice::USE;
 
 /// Bytes of a changed file that the user can be asked about, because they must see all of it.
 const LARGEST: usize = 256 * 1024;
@@ -113,19 +113,23 @@ pub(crate) fn bind(step: &mut Transition<'_>, checkpoint: &CheckpointId, choice:
     else {
         return;
     };
-    let (of_skills, files): (Vec<&FileMark>, Vec<&FileMark>) = files.iter().partition(|file| is_skill_path(&file.path));
-    let new = Rule::instructions(folder, files.iter().map(|file| (file.path.as_str(), file.hash.as_str())));
-    let rules: Vec<Rule> = of_skills.iter().map(|file| Rule::skill(folder, &file.path, &file.hash)).collect();
+    let of = |kind: Option<BoundFile>| files.iter().filter(move |file| BoundFile::at(&file.path) == kind);
+    let new = Rule::instructions(folder, of(None).map(|file| (file.path.as_str(), file.hash.as_str())));
+    let rule = |file: &FileMark| Some(Rule::bound(BoundFile::at(&file.path)?, folder, &file.path, &file.hash));
+    let rules: Vec<Rule> = files.iter().filter_map(rule).collect();
     let request = asked.request.clone();
     replace(step, &request, new);
     rules.into_iter().for_each(|rule| replace(step, &request, Some(rule)));
-    if !of_skills.is_empty() {
-        let names: Vec<String> = of_skills.iter().map(|file| visible(&file.path)).collect();
-        step.notify(&request, Level::Info, Notice::SkillsAccepted(names.join(", ")));
-    }
-    if !files.is_empty() {
-        let names: Vec<String> = files.iter().map(|file| visible(&file.path)).collect();
-        step.notify(&request, Level::Info, Notice::InstructionsAccepted(names.join(", ")));
+    let notices: [(_, fn(String) -> Notice); 3] = [
+        (Some(BoundFile::Skill), Notice::SkillsAccepted),
+        (Some(BoundFile::Agent), Notice::AgentsAccepted),
+        (None, Notice::InstructionsAccepted),
+    ];
+    for (kind, notice) in notices {
+        let names: Vec<String> = of(kind).map(|file| visible(&file.path)).collect();
+        if !names.is_empty() {
+            step.notify(&request, Level::Info, notice(names.join(", ")));
+        }
     }
 }
 
@@ -136,6 +140,7 @@ pub(super) fn load(step: &mut Transition<'_>) {
     let servers = !active.request.settings.subtasks.is_worker;
     let called = active.request.pill.as_ref().and_then(|pill| pill.skill.clone());
     let skills = servers.then_some(SkillQuery { with_folder: true, called });
+    let agents = agents::query(active, true, true);
     step.request(Effect::Load {
         request,
         files: Vec::new(),
@@ -146,13 +151,15 @@ pub(super) fn load(step: &mut Transition<'_>) {
         overview: None,
         servers,
         skills,
+        agents,
     });
 }
 
-/// The user has accepted instructions, which replace the earlier ones, or a version of a skill, which replaces others.
+/// The user has accepted instructions, which replace the earlier ones, or a version of a skill or an agent, which
+/// replaces others.
 pub(super) fn replace(step: &mut Transition<'_>, request: &RequestId, new: Option<Rule>) {
-    let old: Vec<Rule> = match new.as_ref().filter(|new| new.tool == Rule::SKILL) {
-        Some(new) => skill_rules(step.session, new),
+    let old: Vec<Rule> = match new.as_ref().filter(|new| BoundFile::is_rule_tool(&new.tool)) {
+        Some(new) => acceptance::other_versions(step.session, new),
         None => rules(step.session).filter(|rule| Some(*rule) != new.as_ref()).cloned().collect(),
     };
     for rule in old {
@@ -161,12 +168,6 @@ pub(super) fn replace(step: &mut Transition<'_>, request: &RequestId, new: Optio
     if let Some(rule) = new.filter(|new| !step.session.rules().contains(new)) {
         step.emit(Some(request), RuleFact::Added { rule });
     }
-}
-
-/// The rules about other versions of the same skill.
-fn skill_rules(session: &Session, new: &Rule) -> Vec<Rule> {
-    let Some(((path, _), folder)) = new.pattern.rsplit_once('@').zip(new.folder.as_deref()) else { return Vec::new() };
-    session.rules().iter().filter(|rule| *rule != new && skills::is_about(rule, folder, path)).cloned().collect()
 }
 
 /// The user has approved a change of files, and has seen it: instructions among them are accepted as they are now.
@@ -179,13 +180,14 @@ pub(super) fn approved(step: &mut Transition<'_>, request: &RequestId, writes: &
         return;
     }
     let named = named(active);
-    let of_skills = writes.iter().filter(|write| is_skill_path(&write.path));
-    let skills = of_skills.filter_map(|write| Some((write.path.as_str(), write.after.as_ref()?.hash.as_str())));
-    let skills: Vec<Rule> = match step.session.folder() {
-        Some(folder) => skills.map(|(path, hash)| Rule::skill(folder, path, hash)).collect(),
+    let bound = |folder: &str, write: &FileWrite| {
+        Some(Rule::bound(BoundFile::at(&write.path)?, folder, &write.path, &write.after.as_ref()?.hash))
+    };
+    let bound: Vec<Rule> = match step.session.folder() {
+        Some(folder) => writes.iter().filter_map(|write| bound(folder, write)).collect(),
         None => Vec::new(),
     };
-    skills.into_iter().for_each(|rule| replace(step, request, Some(rule)));
+    bound.into_iter().for_each(|rule| replace(step, request, Some(rule)));
     let is_instructions = |path: &str| named.iter().any(|name| name == path) || is_usual(path);
     let written: Vec<&FileWrite> = writes.iter().filter(|write| is_instructions(&write.path)).collect();
     let Some(folder) = step.session.folder().filter(|_| !written.is_empty()) else { return };

@@ -1,5 +1,6 @@
 //! A turn: the prompt goes out, the reply comes in, and what it means is decided here.
 
+pub(crate) mod agents;
 mod answer_message;
 mod answer_schema;
 pub mod answers;
@@ -160,8 +161,10 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
         pictures::add_readme(&active.request.text, &mut named);
     }
     let trusted = permit::is_trusted(step.session, active);
+    // An agent works in a copy of the folder.
+    let is_handed_over = active.request.settings.subtasks.agent.is_some() && step.session.folder().is_some();
     let names_something = (named.is_explicit && !named.files.is_empty()) || !named.resources.is_empty();
-    if !trusted && names_something && active.trust.answer.is_none() {
+    if !trusted && (names_something || is_handed_over) && active.trust.answer.is_none() {
         return answers::ask_for_trust(step);
     }
     let (files, marked) = if trusted { (named.files, named.marked) } else { (Vec::new(), Vec::new()) };
@@ -183,7 +186,8 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     let called = active.request.pill.as_ref().and_then(|pill| pill.skill.clone());
     let skills = (works && !is_worker(active) && (trusted || called.is_some()))
         .then_some(SkillQuery { with_folder: trusted, called });
-    let is_idle = instructions.is_empty() && overview.is_none() && !servers && skills.is_none();
+    let agents = agents::query(active, trusted, works);
+    let is_idle = instructions.is_empty() && overview.is_none() && !servers && skills.is_none() && agents.is_none();
     let names_nothing = files.is_empty() && urls.is_empty() && resources.is_empty();
     if names_nothing && is_idle {
         return next(step);
@@ -203,7 +207,18 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     for NamedResource { server, uri } in &resources {
         step.audit(&request, "mcp", json!({"op": "read", "server": server, "uri": uri}));
     }
-    step.request(Effect::Load { request, files, marked, urls, resources, instructions, overview, servers, skills });
+    step.request(Effect::Load {
+        request,
+        files,
+        marked,
+        urls,
+        resources,
+        instructions,
+        overview,
+        servers,
+        skills,
+        agents,
+    });
 }
 
 /// Whether the request is a sub-task. A worker has no MCP servers: its copy of the folder is not the folder that they
@@ -226,7 +241,7 @@ pub(crate) struct LoadedContext {
 pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: LoadedContext, absent: &[AbsentFile]) {
     let Some(active) = active(step, request) else { return };
     let is_midway = awaits_instructions(step.session);
-    if active.phase != Phase::Loading && !is_midway {
+    if (active.phase != Phase::Loading && !is_midway) || agents::is_awaited(step.session, active) {
         return;
     }
     let LoadedContext { files, missing, instructions, instruction_files, servers, unread: resources } = loaded;
@@ -245,7 +260,8 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
     let files: Vec<LoadedFile> = if in_form { files.into_iter().map(raw).collect() } else { files };
     let count = files.len();
     let resources = resources.into_iter().map(|UnreadResource { path, reason }| Notice::UnreadResource(path, reason));
-    let unread = [unread(step, &missing, absent), uninstructed(step, &missing), resources.collect()].concat();
+    let agents = step.session.active().map(|active| agents::absent(step.session, active, &missing)).unwrap_or_default();
+    let unread = [unread(step, &missing, absent), uninstructed(step, &missing), resources.collect(), agents].concat();
     if let Some(servers) = servers {
         servers::note(step, servers);
     }
@@ -324,7 +340,7 @@ pub(crate) fn next(step: &mut Transition<'_>) {
     if step.session.active().is_some_and(RunningRequest::makes_pictures) {
         return pictures::go_on(step);
     }
-    if flow::comes_first(step) || subtasks::comes_first(step) {
+    if subtasks::agents_come_first(step) || flow::comes_first(step) || subtasks::comes_first(step) {
         return;
     }
     if learning::leave_tools(step, &request) {

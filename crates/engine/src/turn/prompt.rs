@@ -6,7 +6,7 @@ use trimtab_vocab::event::{PromptNote, RouteDecision};
 use trimtab_vocab::{Format, ModelFacts, Pace, Prompt, SeriesState, ToolSpec};
 
 use super::{
-    answer_schema, background, blocks, further, instructions as folder_instructions, series, skills, structured,
+    agents, answer_schema, background, blocks, further, instructions as folder_instructions, series, skills, structured,
 };
 pub(super) use crate::calls::model;
 use crate::flow::{self, conversation, pace};
@@ -141,12 +141,15 @@ pub(super) fn offered(session: &Session, active: &RunningRequest) -> Vec<Arc<Too
     let is_worker = active.request.settings.subtasks.is_worker;
     // A tool that few requests can use is not in the prompts of all others.
     let shares = |tool: &&ToolDefinition| match tool.name() {
-        name if name == tools::DELEGATE_NAME => active.may_use_workers() && subtasks::is_large(active),
+        name if name == tools::DELEGATE_NAME => {
+            active.may_use_workers() && (session.agents().is_offered || subtasks::is_large(active))
+        }
         name if tools::SHARED_TOOLS.contains(&name) => is_worker,
         name if name == tools::USE_SKILL => session.skills().is_offered,
         _ => true,
     };
-    let offered = offered.filter(searches).filter(shares);
+    let is_left = |tool: &&ToolDefinition| !is_worker || crate::agents::allows(&active.request, tool.name());
+    let offered = offered.filter(searches).filter(shares).filter(is_left);
     offered.filter(needed).filter(allowed).filter(has_room).map(|tool| Arc::clone(&tool.spec)).collect()
 }
 
@@ -206,12 +209,14 @@ fn fragments(session: &Session, active: &RunningRequest) -> Vec<Fragment> {
     let pace = (copilot.pace == Pace::Incremental).then(|| Fragment::stable("pace", pace::RULE, OWN));
     // Who answers with files has to name them as they are named inside of the folder.
     let folder = (!active.writes_blocks()).then(|| folder(session, active));
-    let skills = skills::fragments(session, active, !active.answers_in_form() && !is_tiny);
+    let has_tools = !active.answers_in_form() && !is_tiny;
+    let skills = skills::fragments(session, active, has_tools);
+    let agents = has_tools.then(|| agents::fragment(session, active));
     let changing = [memory::fragment(session), schema(active), background::fragment(session)];
     let notes = [mode(active)].into_iter().chain(folder).chain([instructions(session, active)]);
     let nested = folder_instructions::nested_fragments(session, permit::is_trusted(session, active));
-    let notes = notes.chain(nested).chain(skills);
-    role.into_iter().chain(pace).chain(notes).chain(changing).collect()
+    let notes = notes.chain(nested).chain(skills).chain(agents);
+    role.into_iter().chain(agents::own_fragment(session)).chain(pace).chain(notes).chain(changing).collect()
 }
 
 /// The form that the answer of this request must have.

@@ -1,17 +1,14 @@
 //! Skills: what the model knows of them, and how one becomes part of the prompt.
 //!
-//! A skill of a folder is bound to the version that the user accepted, by a rule. Other versions are not even
-//! listed to the model. When the user calls one by its name, its text is shown and asked about.
+//! Those of a folder are used only as the user has accepted them (`acceptance.rs`).
 
-use trimtab_vocab::checkpoint::{Ask, ChangedInstructions};
-use trimtab_vocab::event::{Level, Status, ToolStatus};
-use trimtab_vocab::wording::{AnswerLabel, InstructionsState, Notice, QuestionTitle};
-use trimtab_vocab::{ApprovalClass, Approve, CallId, ListedSkill, RequestId, Rule, RuleVerdict, SkillFact, SkillText};
+use trimtab_vocab::event::{Level, ToolStatus};
+use trimtab_vocab::wording::Notice;
+use trimtab_vocab::{CallId, ListedSkill, RequestId, SkillFact, SkillText};
 
-use super::answers::{self, CheckpointDraft, SKIP};
-use super::instructions::USE;
 use super::{batch, prompt};
 use crate::Effect;
+use crate::acceptance::{self, Acceptance, is_accepted};
 use crate::fragment::Fragment;
 use crate::permit;
 use crate::proposal::command::visible;
@@ -20,7 +17,7 @@ use crate::tokens::estimate;
 use crate::tools::{self, ToolAction};
 use crate::transition::Transition;
 
-/// The share of the window that the list of skills may take: one of this many parts.
+/// The share of the window that the list of skills, and that of agents, may take: one of this many parts.
 const LIST_SHARE: u64 = 100;
 /// The same for the texts of all loaded skills together.
 const LOADED_SHARE: u64 = 4;
@@ -73,64 +70,18 @@ fn note(step: &mut Transition<'_>, request: &RequestId, skills: Vec<ListedSkill>
     }
 }
 
-/// Whether a skill may be used as it is now.
-fn is_accepted(session: &Session, skill: &ListedSkill) -> bool {
-    let is_bound = session.active().is_none_or(|active| active.request.settings.trust.instructions_bound);
-    let rule = session.rules_folder().map(|folder| Rule::skill(folder, &skill.path, &skill.hash));
-    !skill.project || !is_bound || rule.is_some_and(|rule| session.rules().contains(&rule))
-}
-
 /// The user has called a skill. One of the folder that is not accepted is asked about.
 fn load_called(step: &mut Transition<'_>, request: &RequestId, called: &SkillText) {
     if !is_accepted(step.session, &called.skill) {
-        return ask_or_warn(step, request, called);
+        if let Some(Acceptance::Unattended(state)) = acceptance::ask(step, &called.skill, &called.text) {
+            step.notify(request, Level::Warning, Notice::InstructionsUnused(state));
+        }
+        return;
     }
     match load(step, request, None, called) {
         Ok(_) => {}
         Err(notice) => step.notify(request, Level::Warning, notice),
     }
-}
-
-fn ask_or_warn(step: &mut Transition<'_>, request: &RequestId, called: &SkillText) {
-    let (Some(active), Some(folder)) = (step.session.active(), step.session.rules_folder()) else { return };
-    let ListedSkill { path, hash, .. } = &called.skill;
-    let rule = Rule::skill(folder, path, hash);
-    if active.trust.declined.contains(&rule.pattern) {
-        return;
-    }
-    let is_known = step.session.rules().iter().any(|known| is_about(known, folder, path));
-    let state = match is_known {
-        true => InstructionsState::ChangedSkill(visible(path)),
-        false => InstructionsState::NewSkill(visible(path)),
-    };
-    if !active.request.settings.attended || answers::approve(active) != Approve::Ask {
-        return step.notify(request, Level::Warning, Notice::InstructionsUnused(state));
-    }
-    let shown = ChangedInstructions {
-        path: path.clone(),
-        hash: hash.clone(),
-        text: visible(&called.text),
-        bytes: called.text.len() as u64,
-    };
-    let question = CheckpointDraft {
-        ask: Ask::Instructions {
-            class: Some(ApprovalClass::Instructions),
-            details: format!("{}:\n{}", visible(path), shown.text),
-            files: vec![shown],
-            rule: Some(rule),
-        },
-        title: QuestionTitle::Instructions(state),
-        choices: vec![answers::choice(USE, AnswerLabel::UseIt), answers::choice(SKIP, AnswerLabel::ContinueWithoutIt)],
-    };
-    answers::ask(step, question, Status::NeedsUser);
-}
-
-/// Whether a rule accepts some version of this skill.
-pub(super) fn is_about(rule: &Rule, folder: &str, path: &str) -> bool {
-    rule.tool == Rule::SKILL
-        && rule.verdict == RuleVerdict::Allow
-        && rule.folder.as_deref() == Some(folder)
-        && rule.pattern.rsplit_once('@').is_some_and(|(accepted, _)| accepted == path)
 }
 
 /// Makes a skill part of the prompt, and returns what the model is told. A version that is there already is not
@@ -262,8 +213,9 @@ fn visible_skills<'a>(session: &'a Session, active: &RunningRequest) -> impl Ite
 pub(super) fn fragments(session: &Session, active: &RunningRequest, can_load: bool) -> Vec<Fragment> {
     let is_trusted = permit::is_trusted(session, active);
     let window = prompt::model(&active.request).1.window;
-    let list =
-        if can_load { list(&visible_skills(session, active).collect::<Vec<_>>(), window) } else { String::new() };
+    let visible = visible_skills(session, active);
+    let entries: Vec<(&str, &str)> = visible.map(|skill| (skill.name.as_str(), skill.description.as_str())).collect();
+    let list = if can_load { list(LIST_HEADING, &entries, window) } else { String::new() };
     let loaded = session.skills().loaded.iter().map(|(name, skill)| {
         let text = if is_trusted || !skill.project { skill.text.clone() } else { String::new() };
         Fragment::volatile(format!("skill {name}"), text, NOTE, SKILL_GONE)
@@ -271,40 +223,40 @@ pub(super) fn fragments(session: &Session, active: &RunningRequest, can_load: bo
     [Fragment::volatile("skills", list, NOTE, LIST_GONE)].into_iter().chain(loaded).collect()
 }
 
-/// The names and descriptions of skills in a hundredth of the window: with shorter descriptions, and at last without
-/// the skills that do not fit, which is said.
-fn list(skills: &[&ListedSkill], window: u64) -> String {
-    if skills.is_empty() {
+/// Names and descriptions in a hundredth of the window: with shorter descriptions, and at last without those that do not
+/// fit, which is said.
+pub(super) fn list(heading: &str, entries: &[(&str, &str)], window: u64) -> String {
+    if entries.is_empty() {
         return String::new();
     }
     let most = window / LIST_SHARE;
-    let line = |skill: &&ListedSkill, letters: usize| {
-        let description = skill.description.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = |(name, description): &(&str, &str), letters: usize| {
+        let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
         match letters {
-            0 => format!("\n- {}", skill.name),
-            _ if description.chars().count() <= letters => format!("\n- {}: {description}", skill.name),
-            _ => format!("\n- {}: {}…", skill.name, description.chars().take(letters).collect::<String>().trim_end()),
+            0 => format!("\n- {name}"),
+            _ if description.chars().count() <= letters => format!("\n- {name}: {description}"),
+            _ => format!("\n- {name}: {}…", description.chars().take(letters).collect::<String>().trim_end()),
         }
     };
     let whole = |letters: usize| {
-        let lines: String = skills.iter().map(|skill| line(skill, letters)).collect();
-        format!("{LIST_HEADING}{lines}")
+        let lines: String = entries.iter().map(|entry| line(entry, letters)).collect();
+        format!("{heading}{lines}")
     };
     if let Some(list) = DESCRIPTIONS.iter().map(|letters| whole(*letters)).find(|list| estimate(list) <= most) {
         return list;
     }
     let end = |left: usize| format!("\n- and {left} more, whose names you can ask the user for");
-    let mut list = LIST_HEADING.to_owned();
-    for (at, skill) in skills.iter().enumerate() {
-        let line = line(skill, 0);
-        let left = skills.len() - at;
+    let mut list = heading.to_owned();
+    for (at, entry) in entries.iter().enumerate() {
+        let line = line(entry, 0);
+        let left = entries.len() - at;
         if estimate(&list) + estimate(&line) + estimate(&end(left)) > most {
             list.push_str(&end(left));
             break;
         }
         list.push_str(&line);
     }
-    // A window in which not even this fits has no room for skills.
+    // A window in which not even this fits has no room for a list.
     if estimate(&list) > most { String::new() } else { list }
 }
 

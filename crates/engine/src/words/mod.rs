@@ -7,6 +7,7 @@ mod relevance;
 mod tags;
 
 pub(crate) use looking::only_looks;
+pub(crate) use references::agents;
 pub use references::{NamedUrl, References, references};
 pub use relevance::{FILE_LIST, rank_files};
 pub(crate) use tags::path;

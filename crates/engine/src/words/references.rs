@@ -69,6 +69,22 @@ pub fn references(text: &str) -> References {
     found
 }
 
+/// The agents that words call, each once: `@agent-NAME`, as other programs write it. A file of this name can be mentioned
+/// as `@./agent-NAME`.
+pub(crate) fn agents(text: &str) -> Vec<String> {
+    let text = &text[..text.floor_char_boundary(SEARCHED)];
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | ':');
+    let mut names: Vec<String> = Vec::new();
+    for word in words(text) {
+        let Some(name) = word.strip_prefix("@agent-") else { continue };
+        if !name.is_empty() && name.chars().all(is_plain) && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names.truncate(MOST);
+    names
+}
+
 /// The words of a text, without what surrounds them in prose. `@"with spaces"` is one word.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
@@ -134,6 +150,17 @@ mod tests {
     fn names_without_an_extension_are_files_where_everybody_knows_them() {
         assert_eq!(found("Create a .gitignore and a Dockerfile for .NET").0, [".gitignore", "Dockerfile"]);
         assert_eq!(found("Why does .button have .html, .env and .netrc?").0, Vec::<String>::new());
+    }
+
+    #[test]
+    fn agents_are_called_by_their_own_mark_only() {
+        let text = "Let @agent-reviewer, (@agent-project:docs) and @agent-reviewer. look at it";
+        assert_eq!(agents(text), ["reviewer", "project:docs"]);
+        for text in
+            ["@agent- x", "agent-reviewer", "@./agent-reviewer", "@agent-notes.md", "me@agent-x", "@agent-Größe"]
+        {
+            assert_eq!(agents(text), Vec::<String>::new(), "{text}");
+        }
     }
 
     #[test]

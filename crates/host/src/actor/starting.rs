@@ -47,13 +47,30 @@ impl Actor {
                 // Not among the waits of the request: a name may come after its end.
                 self.tasks.spawn(effects::title(deps, reporter, request, prompt));
             }
-            Effect::Load { request, files, marked, urls, resources, instructions, overview, servers, skills } => {
-                let named = tools::Named { files, marked, urls, resources, instructions, overview, servers, skills };
+            Effect::Load {
+                request,
+                files,
+                marked,
+                urls,
+                resources,
+                instructions,
+                overview,
+                servers,
+                skills,
+                agents,
+            } => {
+                let named =
+                    tools::Named { files, marked, urls, resources, instructions, overview, servers, skills, agents };
                 self.start_load(request, named);
             }
             Effect::Read { request, call, op } => self.start_tool(request, call, tools::ToolWork::Read(op)),
             Effect::ReadSkill { request, call, skill, file } => {
-                self.start_tool(request, call, tools::ToolWork::ReadSkill { skill, file });
+                // A worker's copy is not the folder that has the skill.
+                let folder = self.session.rules_folder().unwrap_or_default().to_owned();
+                self.start_tool(request, call, tools::ToolWork::ReadSkill { folder, skill, file });
+            }
+            Effect::ReadAgents { request, call, agents } => {
+                self.start_tool(request, call, tools::ToolWork::ReadAgents(agents));
             }
             Effect::ListServers { request, call } => self.start_tool(request, call, tools::ToolWork::ListServers),
             Effect::CallServer { request, call, plan } => {

@@ -10,7 +10,7 @@ use super::settings_writer::SettingsWriter;
 use crate::mcp::{SERVER_NAMES, is_server_name};
 
 /// A server that the user adds.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewServer {
     pub name: String,
     /// Program and arguments; empty: it is reached at `url`.

@@ -72,6 +72,11 @@ impl SettingsWriter {
     }
 }
 
+/// Writes another file of the user whole, such as one beside the settings.
+pub(crate) fn write_beside(file: &Path, text: &str) -> std::io::Result<()> {
+    SettingsWriter::open(file)?.write(text)
+}
+
 /// Locks the folder of the file, because the file itself is replaced. Where folders cannot be locked, nobody waits.
 fn lock_folder(folder: &Path) -> std::io::Result<Option<File>> {
     let Ok(folder) = File::open(folder) else { return Ok(None) };

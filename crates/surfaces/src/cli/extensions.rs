@@ -12,8 +12,11 @@ use crate::words;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab extensions          list MCP servers, skills, commands, hooks, and instructions
+  trimtab extensions          list MCP servers, skills, agents, commands, hooks, and instructions
+  trimtab extensions --kind agent    list only agents
   trimtab extensions --json   the same as JSON";
+
+const KINDS: [&str; 7] = ["mcp", "skill", "agent", "command", "pill", "hook", "instructions"];
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -21,6 +24,9 @@ pub(super) struct ExtensionsArgs {
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
+    /// List only extensions of this kind
+    #[arg(long, value_name = "KIND", value_parser = KINDS)]
+    kind: Option<String>,
     /// Use this folder instead of the current one
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
@@ -30,15 +36,19 @@ impl ExtensionsArgs {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let (profile, client) = place::open(&[])?;
-        let found = client.extensions(&profile, &folder).await?;
+        let mut found = client.extensions(&profile, &folder).await?;
+        if let Some(kind) = &self.kind {
+            found.list.retain(|extension| extension.kind.name() == kind);
+        }
         if !self.json {
             print(&format!("{}\n", words::sanitize(&words::extensions::extensions(&found))))?;
             return Ok(CliOutcome::Done);
         }
         for extension in &found.list {
             print_json(&json!({
-                "kind": extension.kind.name(), "name": extension.name, "state": extension.state.name(),
-                "source": extension.source, "origin": extension.origin, "reasons": extension.reasons,
+                "kind": extension.kind.name(), "name": extension.name, "description": extension.description,
+                "state": extension.state.name(), "source": extension.source, "origin": extension.origin,
+                "reasons": extension.reasons,
             }))?;
         }
         found.problems.iter().for_each(|problem| note(&format!("note: {problem}")));

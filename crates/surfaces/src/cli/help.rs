@@ -17,7 +17,22 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Tasks", &["tasks", "ask"]),
     ("Images", &["images"]),
     ("Server", &["serve", "acp", "token"]),
-    ("Setup", &["demo", "doctor", "config", "models", "mcp", "hooks", "extensions", "completions", "manual", "help"]),
+    (
+        "Setup",
+        &[
+            "demo",
+            "doctor",
+            "config",
+            "models",
+            "mcp",
+            "hooks",
+            "extensions",
+            "import",
+            "completions",
+            "manual",
+            "help",
+        ],
+    ),
     ("Advanced", &["check-command", "apply-edit", "recover", "ref", "audit", "stats"]),
 ];
 

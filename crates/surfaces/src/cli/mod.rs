@@ -20,6 +20,7 @@ mod handoff;
 mod help;
 mod hooks;
 mod images;
+mod import;
 mod jobs;
 mod keyboard;
 mod lines;
@@ -163,8 +164,10 @@ enum CliCommand {
     Images(images::Images),
     /// List the workflows that you can call by name
     Pills(pills::PillsArgs),
-    /// List extensions: MCP servers, skills, commands, and instructions
+    /// List extensions: MCP servers, skills, agents, commands, hooks, and instructions
     Extensions(extensions::ExtensionsArgs),
+    /// Import rules, servers, commands, and instructions of another program
+    Import(import::ImportArgs),
     /// Apply one edit to the folder, all or nothing
     ApplyEdit(apply_edit::ApplyEdit),
     /// Recover the intact parts of a damaged model answer
@@ -238,6 +241,7 @@ pub fn main() -> ExitCode {
             CliCommand::Resume(command) => command.execute().await,
             CliCommand::Pills(command) => command.execute().await,
             CliCommand::Extensions(command) => command.execute().await,
+            CliCommand::Import(command) => command.execute().await,
             CliCommand::Images(command) => command.execute().await,
             CliCommand::Tasks(command) => command.execute().await,
             CliCommand::Ask(command) => command.execute().await,

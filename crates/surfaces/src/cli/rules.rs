@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use trimtab_host::{BROAD, broad_hint};
-use trimtab_vocab::{HostPolicy, Problem, ProblemKind, Rule, RuleVerdict, host_pattern_objection, is_skill_path};
+use trimtab_vocab::{BoundFile, HostPolicy, Problem, ProblemKind, Rule, RuleVerdict, host_pattern_objection};
 
 use super::output::{print, print_json};
 use super::{CliOutcome, place};
@@ -163,17 +163,19 @@ impl TrustArgs {
             print(&format!("{shown} is no longer trusted.\n"))?;
             return Ok(CliOutcome::Done);
         }
-        let instructions = client.permissions().trust(&profile, &folder).await?;
+        let instructions: Vec<String> = client.permissions().trust(&profile, &folder).await?;
         let mut said = format!("Trusted {shown}. Its files can be read, changed, and sent to the model.\n");
-        let (skills, instructions): (Vec<String>, Vec<String>) =
-            instructions.into_iter().partition(|path| is_skill_path(path));
-        if !skills.is_empty() {
-            let names = skills.join(", ").replace(['\n', '\r'], "\u{23ce}");
-            said.push_str(&format!("Accepted skills: {names}. You are asked again when one changes.\n"));
-        }
-        if !instructions.is_empty() {
-            let names = instructions.join(", ").replace(['\n', '\r'], "\u{23ce}");
-            said.push_str(&format!("Accepted as instructions: {names}. Trimtab asks again when they change.\n"));
+        let sentences = [
+            (Some(BoundFile::Skill), "Accepted skills: ", "You are asked again when one changes."),
+            (Some(BoundFile::Agent), "Accepted agents: ", "You are asked again when one changes."),
+            (None, "Accepted as instructions: ", "Trimtab asks again when they change."),
+        ];
+        for (kind, accepted, asked) in sentences {
+            let files = instructions.iter().filter(|path| BoundFile::at(path) == kind);
+            let names = files.map(String::as_str).collect::<Vec<_>>().join(", ").replace(['\n', '\r'], "\u{23ce}");
+            if !names.is_empty() {
+                said.push_str(&format!("{accepted}{names}. {asked}\n"));
+            }
         }
         print(&said)?;
         Ok(CliOutcome::Done)

@@ -29,6 +29,7 @@ Examples:
   trimtab run --output json \"Fix the test\"      print one JSON object: answer, changes, cost, session, status
   trimtab run --continue \"Now add a test\"       continue the latest session
   trimtab run --mode plan \"Add a dark theme\"    approve a plan before anything changes
+  trimtab run --agent reviewer \"Check my diff\"  hand the request to an agent
   trimtab run --schema out.json \"List all TODOs\"  print one JSON value that fits the schema
   trimtab run --trust --approve auto --budget 0.50 \"Fix the failing test\"    run unattended";
 
@@ -53,9 +54,8 @@ pub(super) struct RunArgs {
     /// Set how much the model thinks before it answers
     #[arg(long, value_name = "LEVEL", value_parser = ["auto", "off", "minimal", "low", "medium", "high", "max"])]
     effort: Option<String>,
-    /// Break the request down into sub-tasks for several workers
-    #[arg(long, value_enum, value_name = "HOW")]
-    subtasks: Option<SubtasksArgument>,
+    #[command(flatten)]
+    workers: WorkerArgs,
     /// Continue this session
     #[arg(long, value_name = "ID", conflicts_with = "continue_latest")]
     session: Option<SessionId>,
@@ -95,6 +95,17 @@ pub(super) struct RunArgs {
     /// Work in this folder instead of the current one
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
+}
+
+/// Who works on the request.
+#[derive(Debug, Args)]
+struct WorkerArgs {
+    /// Break the request down into sub-tasks for several workers
+    #[arg(long, value_enum, value_name = "HOW")]
+    subtasks: Option<SubtasksArgument>,
+    /// Hand the request to this agent, which works as a sub-task
+    #[arg(long, value_name = "NAME", conflicts_with = "subtasks")]
+    agent: Option<String>,
 }
 
 /// What goes to standard output.
@@ -240,10 +251,10 @@ impl RunArgs {
             OutputArg::Text | OutputArg::Events => OutputForm::new(json, schema.is_some()),
         };
         let (approve, trust) = (self.approve.into(), self.trust);
-        let subtasks = self.subtasks.map(SubtaskStart::from);
+        let subtasks = self.workers.subtasks.map(SubtaskStart::from);
         let autonomy = self.autonomy.map(Autonomy::from);
-        let manner =
-            Manner { attended, approve, trust, autonomy, schema, subtasks, piped: !typed, ..Manner::default() };
+        let (agent, piped) = (self.workers.agent, !typed);
+        let manner = Manner { attended, approve, trust, autonomy, schema, subtasks, agent, piped, ..Manner::default() };
         let when_busy = match (self.steer, self.queue, self.replace) {
             (true, ..) => WhenBusy::Exactly(Some(WhileRunning::Steer)),
             (_, true, _) => WhenBusy::Exactly(Some(WhileRunning::Queue)),

@@ -75,6 +75,7 @@ impl EventFold<'_> {
             | Fact::Rule(RuleFact::Known { .. } | RuleFact::Removed { .. })
             | Fact::Mcp(_)
             | Fact::Skill(_)
+            | Fact::Agent(_)
             | Fact::Hook(_)
             | Fact::Reflection(_)
             | Fact::Usage(_)

@@ -34,8 +34,9 @@ pub(super) fn routes(api: Api) -> Api {
         .query::<FolderQuery>()
         .gives::<ExtensionList>(
         StatusCode::OK,
-        "MCP servers, skills, commands, and instructions: what is loaded, pending, or ignored, and why.",
-        json!({"trusted": true, "problems": [], "extensions": [{"kind": "skill", "name": "pdf", "state": "loaded",
+        "MCP servers, skills, agents, commands, hooks, and instructions: what is loaded, pending, or ignored, and why.",
+        json!({"trusted": true, "problems": [], "extensions": [{"kind": "skill", "name": "pdf",
+                "description": "Read PDF files", "state": "loaded",
                 "source": "user", "origin": "/home/me/.claude/skills/pdf/SKILL.md", "reasons": []}]}),
     );
     let api = api.add("/extensions", get(known_extensions), vec![extensions]);
@@ -125,9 +126,11 @@ struct ExtensionList {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct ExtensionInfo {
-    /// `mcp`, `skill`, `command`, `pill`, `prompt`, or `instructions`.
+    /// `mcp`, `skill`, `agent`, `command`, `pill`, `prompt`, `hook`, or `instructions`.
     kind: &'static str,
     name: String,
+    /// What it is for; empty if it does not say so.
+    description: String,
     /// `loaded`, `pending`, or `ignored`.
     state: &'static str,
     /// `user`, `project`, or `editor`.
@@ -147,6 +150,7 @@ async fn known_extensions(
     let info = |extension: Extension| ExtensionInfo {
         kind: extension.kind.name(),
         name: extension.name,
+        description: extension.description,
         state: extension.state.name(),
         source: extension.source,
         origin: extension.origin,

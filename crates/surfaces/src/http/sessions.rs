@@ -208,6 +208,9 @@ struct NewMessage {
     /// Whether it is broken down into sub-tasks, and how these run; without it, it is not.
     #[serde(default)]
     subtasks: Option<SubtaskStart>,
+    /// The agent that the request is handed to. It works as a sub-task. `@agent-NAME` in the text does the same.
+    #[serde(default)]
+    agent: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -281,6 +284,7 @@ async fn messages(
         literal,
         schema,
         subtasks,
+        agent,
     } = message;
     if images.len() > PICTURES {
         return Err(Failure::unprocessable("A message can have at most 8 images."));
@@ -288,7 +292,7 @@ async fn messages(
     let images = images.into_iter().map(Picture::checked).collect::<Result<_, _>>()?;
     let key = idempotency_key(&headers)?;
     let when_busy = while_running.map_or(WhenBusy::AsConfigured, |choice| WhenBusy::Exactly(Some(choice)));
-    let manner = Manner { model, effort, autonomy, schema, subtasks, ..Manner::attended() };
+    let manner = Manner { model, effort, autonomy, schema, subtasks, agent, ..Manner::attended() };
     let words = RequestDraft { mode, images, when_busy, literal, ..RequestDraft::new(text, manner) };
     let said = if auto_continue {
         send_message_under(&server, &goes_on(&server.profile()), &id, words, key).await?

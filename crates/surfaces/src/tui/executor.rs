@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use trimtab_host::config::Profile;
-use trimtab_host::{Client, ComposedRequest, JobState, LocalFiles, Manner, RequestDraft, SendTo, WhenBusy};
+use trimtab_host::{Agents, Client, ComposedRequest, JobState, LocalFiles, Manner, RequestDraft, SendTo, WhenBusy};
 use trimtab_vocab::{Approve, Control, Mode, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::composer::keep::{DraftKeeper, SaidFile};
@@ -361,7 +361,10 @@ impl Executor {
             let resources = resources
                 .into_iter()
                 .map(|(server, resource)| PickerItem::noted(format!("{server}:{}", resource.uri), resource.name));
-            let files = files(PathBuf::from(folder)).await;
+            let (place, trusted) = (PathBuf::from(&folder), folder);
+            let agents = move || Agents::of_profile(&profile, Some(&trusted));
+            let agents = tokio::task::spawn_blocking(agents).await.unwrap_or_default();
+            let files = files(place, &agents).await;
             let all: Vec<PickerItem> = files.iter().cloned().chain(resources).collect();
             Ok(Some(Msg::Files(Arc::new(all))))
         });

@@ -5,7 +5,8 @@ use trimtab_host::{Extension, Extensions};
 use super::one_line;
 
 /// Shown if there are none.
-const NONE: &str = "There are no extensions. Skills, commands, MCP servers, and AGENTS.md files are listed here.";
+const NONE: &str =
+    "There are no extensions. MCP servers, skills, agents, commands, hooks, and AGENTS.md files are listed here.";
 /// Shown for a folder that is not trusted.
 const UNTRUSTED: &str = "The folder is not trusted, so nothing of it is read (`trimtab trust`).";
 
@@ -23,7 +24,7 @@ pub(crate) fn extensions(found: &Extensions) -> String {
 }
 
 fn line(extension: &Extension) -> String {
-    let Extension { kind, name, state, source, origin, reasons } = extension;
+    let Extension { kind, name, description: _, state, source, origin, reasons } = extension;
     let (kind, state) = (kind.name(), state.name());
     let mut text = format!("{kind:<12} {:<24} {state:<8} {source:<8} {}", one_line(name), one_line(origin));
     for reason in reasons {

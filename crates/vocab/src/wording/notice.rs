@@ -98,6 +98,13 @@ sentences! {
         SkillTooLarge(name: String, window: u64) =>
             "The skill {name} is not loaded: with it, skills would fill more than a quarter of the context window ({window} tokens).",
         SkillMissing(name: String) => "The skill {name} can no longer be read. The request runs without it.",
+        // Agents.
+        AgentsPending(names: String) =>
+            "Agents of this folder that you have not accepted in their current version: {names}. They are off. `@agent-NAME` shows one and asks, and `trimtab trust` accepts all.",
+        AgentsAccepted(names: String) => "Accepted agents: {names}. You are asked again when one changes.",
+        AgentModelUnknown(name: String, model: String, instead: String) =>
+            "The agent {name} asks for the model {model}, which is not among the models of your settings or agents. It runs with {instead}.",
+        NoSuchAgent(name: String) => "There is no agent named {name}. `trimtab extensions` lists agents.",
         // How the request runs.
         WaitingForRoom(ahead: Plural) => "Waiting for a free slot behind {ahead}.",
         Queued => "Queued until the request before it ends.",

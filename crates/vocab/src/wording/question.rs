@@ -94,6 +94,8 @@ sentences! {
         New(files: String) => "You have not accepted {files} as instructions yet",
         ChangedSkill(file: String) => "The skill {file} changed since you accepted it",
         NewSkill(file: String) => "You have not accepted the skill {file} yet",
+        ChangedAgent(file: String) => "The agent {file} changed since you accepted it",
+        NewAgent(file: String) => "You have not accepted the agent {file} yet",
     }
 }
 

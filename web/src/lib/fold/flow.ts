@@ -54,6 +54,8 @@ export const flowEvents = {
   'mcp.called': ignored,
   'skill.listed': ignored,
   'skill.loaded': ignored,
+  'agent.listed': ignored,
+  'agent.loaded': ignored,
   'hook.started': ignored,
   'hook.finished': ignored,
 } satisfies Partial<Handlers>;

@@ -85,6 +85,7 @@ impl Session {
                 self.acted();
             }
             Fact::Skill(fact) => self.fold_skill(fact),
+            Fact::Agent(fact) => self.fold_agent(fact),
             Fact::Hook(fact) => self.fold_hook(request, fact),
             Fact::Commands(fact) => self.fold_commands(request, fact),
             Fact::Proposal(fact) => {

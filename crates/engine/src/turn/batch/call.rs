@@ -16,6 +16,7 @@ use super::asking::{PermissionRequest, ask, ask_permission};
 use super::ended::finished;
 use super::stopping::SKIPPED;
 use super::{find, has_said};
+use crate::agents;
 use crate::flow;
 use crate::hooks::{self, HookMoment};
 use crate::permit::{self, AllowedByAnswer, Permit, Prospect, Ruling};
@@ -123,7 +124,7 @@ fn action_of(active: &RunningRequest, item: &BatchItem) -> Result<Arc<ToolAction
     if let Some(pill) = active.request.pill.as_deref().filter(|pill| !pill::allows(pill, name)) {
         return Err(NotOffered::ByPill(pill::refusal(pill, name)));
     }
-    if let Some(reason) = skills::refusal(active, name) {
+    if let Some(reason) = skills::refusal(active, name).or_else(|| agents::refusal(&active.request, name)) {
         return Err(NotOffered::ByPill(reason));
     }
     let is_read_only = || match item.action.as_deref() {

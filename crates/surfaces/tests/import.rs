@@ -1,0 +1,172 @@
+//! `trimtab import`, with the real binary and homes as other programs leave them.
+
+#![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use trimtab_testkit::program::{Ended, Program};
+
+const SECRET: &str = "hush-71c0ffee";
+
+fn program() -> Program {
+    Program::new(env!("CARGO_BIN_EXE_trimtab"))
+}
+
+/// The home folder of the user.
+fn home(program: &Program) -> PathBuf {
+    program.project().parent().expect("a home").to_owned()
+}
+
+fn put(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+    std::fs::write(path, text).expect("writes");
+}
+
+fn run(program: &Program, args: &[&str]) -> Ended {
+    let ended = program.run(args);
+    assert_eq!(ended.code, Some(0), "{args:?}: {} {}", ended.stderr, ended.stdout);
+    ended
+}
+
+/// All texts that Trimtab has written for itself.
+fn written(program: &Program) -> String {
+    let (mut folders, mut all) = (vec![program.home()], String::new());
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir().into_iter().flatten().flatten() {
+            let path = entry.path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => all.push_str(&String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default())),
+            }
+        }
+    }
+    all
+}
+
+fn item<'a>(items: &'a [Value], kind: &str, name: &str) -> &'a Value {
+    let is_it = |item: &&Value| item["kind"] == kind && item["name"] == name;
+    items.iter().find(is_it).unwrap_or_else(|| panic!("{kind} {name}: {items:?}"))
+}
+
+fn claude(program: &Program) {
+    let home = home(program);
+    put(
+        &home.join(".claude/settings.json"),
+        &json!({"permissions": {"allow": ["Bash(cargo test:*)", "Bash(*)", "Read(~/notes/**)"], "deny": ["Read(./.env)"]},
+            "env": {"TOKEN": SECRET}, "hooks": {"Stop": []}}).to_string(),
+    );
+    put(
+        &home.join(".claude.json"),
+        &json!({"numStartups": 3, "mcpServers": {
+            "github": {"type": "stdio", "command": "github-mcp", "args": ["stdio"], "env": {"GITHUB_TOKEN": SECRET}},
+            "docs": {"type": "http", "url": "https://example.org/mcp", "headers": {"Authorization": format!("Bearer {SECRET}")}},
+            "leaky": {"command": "x", "args": ["--api-key", SECRET]}}})
+        .to_string(),
+    );
+    put(&home.join(".claude/CLAUDE.md"), "Use tabs.\n");
+    put(&home.join(".claude/agents/reviewer.md"), "---\nname: reviewer\ndescription: x\n---\nWork.\n");
+}
+
+#[test]
+fn what_claude_code_has_is_listed_taken_over_once_and_never_with_secrets() {
+    let program = program();
+    claude(&program);
+    let listed = run(&program, &["import", "claude", "--dry-run", "--json"]);
+    assert!(!listed.stdout.contains(SECRET), "{}", listed.stdout);
+    let items = listed.events();
+    for (kind, name, state) in [
+        ("rule", "allow Bash(cargo test:*)", "new"),
+        ("rule", "allow Bash(*)", "ignored"),
+        ("rule", "deny Read(./.env)", "new"),
+        ("mcp", "github", "new"),
+        ("mcp", "docs", "new"),
+        ("mcp", "leaky", "ignored"),
+        ("agent", "reviewer", "present"),
+        ("instructions", "CLAUDE.md", "new"),
+        ("setting", "hooks", "ignored"),
+    ] {
+        assert_eq!(item(&items, kind, name)["state"], json!(state), "{name}");
+    }
+    assert!(!run(&program, &["rules"]).stdout.contains("cargo test"), "a dry run changes nothing");
+    let text = run(&program, &["import", "claude"]);
+    assert!(text.stderr.contains("Nothing was changed."), "{}", text.stderr);
+    // One part by its number, then the rest.
+    let number = item(&items, "rule", "allow Bash(cargo test:*)")["number"].to_string();
+    run(&program, &["import", "claude", "--only", &number]);
+    let rules = run(&program, &["rules"]).stdout;
+    assert!(rules.contains("allow run_command: cargo test *") && !rules.contains(".env"), "{rules}");
+    let done = run(&program, &["import", "claude", "--all"]).stdout;
+    assert!(done.contains("Took over 4 parts."), "{done}");
+    assert!(run(&program, &["rules"]).stdout.contains("deny read_file: .env"));
+    let servers = run(&program, &["mcp", "list"]).stdout;
+    assert!(servers.contains("github") && servers.contains("off"), "{servers}");
+    assert!(!servers.contains("leaky"), "{servers}");
+    let own = std::fs::read_to_string(program.home().join("AGENTS.md")).expect("instructions");
+    assert!(own.contains("Use tabs."), "{own}");
+    assert!(!written(&program).contains(SECRET), "no value is copied");
+    // Again: nothing is left to do, and nothing is there twice.
+    let again = run(&program, &["import", "claude", "--all"]).stdout;
+    assert!(again.contains("Took over 0 parts."), "{again}");
+    assert_eq!(std::fs::read_to_string(program.home().join("AGENTS.md")).expect("instructions"), own);
+}
+
+#[test]
+fn codex_opencode_gemini_and_vscode_are_read_in_their_own_formats() {
+    let program = program();
+    let home = home(&program);
+    put(
+        &home.join(".codex/config.toml"),
+        &format!(
+            "model = \"x\"\napproval_policy = \"never\"\n[mcp_servers.files]\ncommand = \"files-mcp\"\nargs = [\"-v\"]\n[mcp_servers.files.env]\nKEY = \"{SECRET}\"\n[mcp_servers.web]\nurl = \"https://example.org\"\nbearer_token_env_var = \"WEB_TOKEN\"\n"
+        ),
+    );
+    put(&home.join(".codex/prompts/explain.md"), "---\ndescription: Explain\n---\nExplain $ARGUMENTS.\n");
+    put(&home.join(".codex/AGENTS.md"), "Be brief.\n");
+    let done = run(&program, &["import", "codex", "--all"]).stdout;
+    assert!(done.contains("Took over 4 parts.") && done.contains("approval_policy"), "{done}");
+    assert!(run(&program, &["pills"]).stdout.contains("explain"));
+    let settings = std::fs::read_to_string(program.home().join("config.toml")).expect("settings");
+    assert!(settings.contains("Bearer $WEB_TOKEN") && !settings.contains(SECRET), "{settings}");
+
+    put(
+        &home.join(".config/opencode/opencode.jsonc"),
+        &format!(
+            "{{ // mine\n \"mcp\": {{\"local\": {{\"type\": \"local\", \"command\": [\"a\", \"b\"], \"environment\": {{\"K\": \"{SECRET}\"}}}},}},\n \"permission\": {{\"bash\": {{\"git push *\": \"ask\", \"*\": \"allow\"}}}} }}"
+        ),
+    );
+    put(&home.join(".config/opencode/agent/docs.md"), "---\ndescription: Writes\nmode: subagent\n---\nWrite.\n");
+    let done = run(&program, &["import", "opencode", "--all"]).stdout;
+    assert!(done.contains("Took over 3 parts."), "{done}");
+    assert!(run(&program, &["extensions", "--kind", "agent"]).stdout.contains("docs"));
+    assert!(run(&program, &["rules"]).stdout.contains("ask about run_command: git push *"));
+
+    put(
+        &home.join(".gemini/settings.json"),
+        r#"{"mcpServers": {"remote": {"httpUrl": "https://example.org/g", "trust": true}}, "tools": {"exclude": ["run_shell_command(rm)"]}}"#,
+    );
+    put(&home.join(".gemini/commands/plan.toml"), "description = \"Plan\"\nprompt = \"Plan {{args}}\"\n");
+    let done = run(&program, &["import", "gemini", "--all"]).stdout;
+    assert!(done.contains("Took over 3 parts."), "{done}");
+
+    put(&home.join(".config/Code/User/mcp.json"), r#"{"servers": {"github": {"command": "x"}, "bad name!": {}}}"#);
+    let items = run(&program, &["import", "vscode", "--json"]).events();
+    assert_eq!(item(&items, "mcp", "github")["state"], json!("new"));
+    assert_eq!(item(&items, "mcp", "bad-name")["state"], json!("ignored"));
+    assert!(!written(&program).contains(SECRET));
+}
+
+#[test]
+fn broken_and_missing_files_are_said_and_change_nothing() {
+    let program = program();
+    assert!(run(&program, &["import", "claude"]).stdout.contains("Nothing was found."));
+    put(&home(&program).join(".claude.json"), "{ not json");
+    put(&home(&program).join(".codex/config.toml"), "not = [toml");
+    let items = run(&program, &["import", "claude", "--json"]).events();
+    assert!(item(&items, "mcp", "all of them")["reasons"].to_string().contains("not valid JSON"));
+    assert!(run(&program, &["import", "codex"]).stdout.contains("not valid TOML"));
+    let wrong = program.run(&["import", "claude", "--only", "9"]);
+    assert_ne!(wrong.code, Some(0));
+    assert!(wrong.stderr.contains("There is no number 9."), "{}", wrong.stderr);
+    assert_ne!(program.run(&["import", "claude", "--only", "1"]).code, Some(0), "what is ignored cannot be chosen");
+}
