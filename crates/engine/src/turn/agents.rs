@@ -55,13 +55,9 @@ pub(crate) fn listed(
             return finish(step, request, Status::Failed, Some(problem.hint(ProblemText::NoSuchAgentHint)));
         }
         match read {
-            Some(read) => {
-                if !begin(step, request, read) {
-                    return;
-                }
-            }
+            Some(read) if !begin(step, request, read) => return,
             None if is_chosen => return unknown(step, request, &name),
-            None => {}
+            Some(_) | None => {}
         }
     }
 }

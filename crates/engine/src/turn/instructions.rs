@@ -120,15 +120,16 @@ pub(crate) fn bind(step: &mut Transition<'_>, checkpoint: &CheckpointId, choice:
     let request = asked.request.clone();
     replace(step, &request, new);
     rules.into_iter().for_each(|rule| replace(step, &request, Some(rule)));
-    let notices: [(_, fn(String) -> Notice); 3] = [
-        (Some(BoundFile::Skill), Notice::SkillsAccepted),
-        (Some(BoundFile::Agent), Notice::AgentsAccepted),
-        (None, Notice::InstructionsAccepted),
-    ];
-    for (kind, notice) in notices {
+    for kind in [Some(BoundFile::Skill), Some(BoundFile::Agent), None] {
         let names: Vec<String> = of(kind).map(|file| visible(&file.path)).collect();
         if !names.is_empty() {
-            step.notify(&request, Level::Info, notice(names.join(", ")));
+            let names = names.join(", ");
+            let notice = match kind {
+                Some(BoundFile::Skill) => Notice::SkillsAccepted(names),
+                Some(BoundFile::Agent) => Notice::AgentsAccepted(names),
+                None => Notice::InstructionsAccepted(names),
+            };
+            step.notify(&request, Level::Info, notice);
         }
     }
 }
