@@ -59,9 +59,9 @@ pub(super) fn offer_forms(choices: &mut Vec<Choice>, exact: &Rule, prefix: Rule,
     always.rule = Some(exact.clone());
     always.covers = Some(RuleCoverage::Exact.into());
     let stem = prefix.pattern.trim_end_matches([' ', '*']).to_owned();
-    let (here, everywhere): (fn(String) -> RuleCoverage, fn(String) -> RuleCoverage) = match plain {
-        true => (RuleCoverage::Plain, RuleCoverage::PlainEverywhere),
-        false => (RuleCoverage::Prefix, RuleCoverage::PrefixEverywhere),
+    let (here, everywhere) = match plain {
+        true => (RuleCoverage::Plain(stem.clone()), RuleCoverage::PlainEverywhere(stem)),
+        false => (RuleCoverage::Prefix(stem.clone()), RuleCoverage::PrefixEverywhere(stem)),
     };
     let pattern = prefix.pattern.clone();
     let form = |id: &str, label: PermissionLabel, number: u8, key: Option<char>, rule: Rule, covers: RuleCoverage| {
@@ -71,7 +71,7 @@ pub(super) fn offer_forms(choices: &mut Vec<Choice>, exact: &Rule, prefix: Rule,
     let anywhere = |rule: &Rule| Rule { folder: None, ..rule.clone() };
     let (wide_exact, wide_prefix) = (anywhere(exact), anywhere(&prefix));
     choices.extend([
-        form(ALWAYS_PREFIX, PermissionLabel::AlwaysPrefix(pattern.clone()), 5, Some('p'), prefix, here(stem.clone())),
+        form(ALWAYS_PREFIX, PermissionLabel::AlwaysPrefix(pattern.clone()), 5, Some('p'), prefix, here),
         form(ALWAYS_EVERYWHERE, PermissionLabel::AlwaysEverywhere, 6, None, wide_exact, RuleCoverage::ExactEverywhere),
         form(
             ALWAYS_PREFIX_EVERYWHERE,
@@ -79,7 +79,7 @@ pub(super) fn offer_forms(choices: &mut Vec<Choice>, exact: &Rule, prefix: Rule,
             7,
             None,
             wide_prefix,
-            everywhere(stem),
+            everywhere,
         ),
     ]);
 }
