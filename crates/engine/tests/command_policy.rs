@@ -989,7 +989,10 @@ fn a_rule_with_an_offered_prefix_covers_no_line_that_the_tables_do_not_know() {
     prefixes.sort();
     prefixes.dedup();
     assert!(prefixes.len() > 20, "{prefixes:?}");
-    let others: Vec<_> = table().filter(|(expected, _)| *expected != CommandDecision::Auto).collect();
+    // Lines that ask although the tables know them, because no list names their program, are what such a rule is for.
+    let is_unlisted = |line: &str| safe_prefix(line, &policy()).is_some();
+    let others: Vec<_> =
+        table().filter(|(expected, line)| *expected != CommandDecision::Auto && !is_unlisted(line)).collect();
     for prefix in &prefixes {
         let program = prefix.split(' ').next().expect("a program");
         for (expected, line) in others.iter().filter(|(_, line)| line.contains(program)) {
