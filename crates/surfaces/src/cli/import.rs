@@ -11,6 +11,7 @@ use trimtab_vocab::{Problem, ProblemKind};
 
 use super::output::{note, print, print_json};
 use super::{CliOutcome, keyboard, place};
+use crate::output::StdStream;
 use crate::words::{one_line, sanitize};
 
 const EXAMPLES: &str = "\
@@ -79,7 +80,7 @@ impl ImportArgs {
             (true, _) => numbers(&items),
             (_, false) => checked(&items, self.only)?,
             _ if self.dry_run || self.json || numbers(&items).is_empty() => return Ok(CliOutcome::Done),
-            _ if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() => asked(&items).await?,
+            _ if std::io::stdin().is_terminal() && StdStream::Out.is_terminal() => asked(&items).await?,
             _ => {
                 note("note: Nothing was changed. Choose with --all or --only N,M.");
                 return Ok(CliOutcome::Done);

@@ -344,7 +344,7 @@ impl AgentTools {
             after = end;
             let received =
                 page.into_iter().filter(|event| matches!(event.fact, Fact::Request(RequestFact::Received { .. })));
-            last = received.filter_map(|event| event.request).last().or(last);
+            last = received.filter_map(|event| event.request).next_back().or(last);
         }
         let none = || Problem::new(ProblemKind::NotFound, "The session has no request.");
         Ok(Sent { session, request: last.ok_or_else(none)? })
