@@ -43,15 +43,15 @@ pub(super) struct ImportArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum ImportFrom {
-    /// Claude Code: ~/.claude and ~/.claude.json
+    /// Read what Claude Code has in ~/.claude and ~/.claude.json
     Claude,
-    /// Codex: ~/.codex
+    /// Read what Codex has in ~/.codex
     Codex,
-    /// opencode: ~/.config/opencode
+    /// Read what opencode has in ~/.config/opencode
     Opencode,
-    /// Gemini CLI: ~/.gemini
+    /// Read what Gemini CLI has in ~/.gemini
     Gemini,
-    /// Visual Studio Code: its mcp.json
+    /// Read the mcp.json of Visual Studio Code
     Vscode,
 }
 
