@@ -72,6 +72,7 @@ impl Play {
             instructions: None,
             instruction_files: Vec::new(),
             servers: None,
+            unread: Vec::new(),
         });
     }
 
