@@ -241,7 +241,8 @@ pub(crate) struct LoadedContext {
 pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: LoadedContext, absent: &[AbsentFile]) {
     let Some(active) = active(step, request) else { return };
     let is_midway = awaits_instructions(step.session);
-    if (active.phase != Phase::Loading && !is_midway) || agents::is_awaited(step.session, active) {
+    let is_stale = agents::is_awaited(step.session, active) || skills::is_awaited(step.session, active);
+    if (active.phase != Phase::Loading && !is_midway) || is_stale {
         return;
     }
     let LoadedContext { files, missing, instructions, instruction_files, servers, unread: resources } = loaded;

@@ -54,6 +54,14 @@ pub(crate) fn listed(
     }
 }
 
+/// Whether the skill that the user calls is still to be read: the user has accepted it since the skills were listed, so
+/// what was loaded before the answer is not what the request needs. The next list has it as accepted, or not at all.
+pub(super) fn is_awaited(session: &Session, active: &RunningRequest) -> bool {
+    let wanted = active.request.pill.as_ref().and_then(|pill| pill.skill.as_ref());
+    let is_due = |skill: &ListedSkill| Some(&skill.name) == wanted && skill.pending && is_accepted(session, skill);
+    session.skills().listed.iter().any(is_due)
+}
+
 /// Records the skills if they have changed.
 fn note(step: &mut Transition<'_>, request: &RequestId, skills: Vec<ListedSkill>) {
     let marked = |skill: ListedSkill| ListedSkill { pending: !is_accepted(step.session, &skill), ..skill };

@@ -64,27 +64,11 @@ impl Actor {
                 self.start_load(request, named);
             }
             Effect::Read { request, call, op } => self.start_tool(request, call, tools::ToolWork::Read(op)),
-            Effect::ReadSkill { request, call, skill, file } => {
-                // A worker's copy is not the folder that has the skill.
-                let folder = self.session.rules_folder().unwrap_or_default().to_owned();
-                self.start_tool(request, call, tools::ToolWork::ReadSkill { folder, skill, file });
-            }
-            Effect::ReadAgents { request, call, agents } => {
-                self.start_tool(request, call, tools::ToolWork::ReadAgents(agents));
-            }
-            Effect::ListServers { request, call } => self.start_tool(request, call, tools::ToolWork::ListServers),
-            Effect::CallServer { request, call, plan } => {
-                let (sender, replies) = mpsc::channel(1);
-                self.server_calls.retain(|_, sender| !sender.is_closed());
-                self.server_calls.insert(call.clone(), sender);
-                self.start_tool(request, call, tools::ToolWork::CallServer { plan, replies });
-            }
-            Effect::AnswerServer { call, reply } => {
-                // A call asks one question at a time.
-                if let Some(replies) = self.server_calls.get(&call) {
-                    let _ = replies.try_send(reply);
-                }
-            }
+            effect @ (Effect::ReadSkill { .. }
+            | Effect::ReadAgents { .. }
+            | Effect::ListServers { .. }
+            | Effect::CallServer { .. }
+            | Effect::AnswerServer { .. }) => self.start_for_extension(effect),
             Effect::RunHook { request, run, plan, watch, hook } => {
                 let start = HookStart { plan, watch, hook: *hook };
                 self.start_tool(request, run, tools::ToolWork::Hook(Box::new(start)));
@@ -156,6 +140,34 @@ impl Actor {
         let (deps, reporter) = (Arc::clone(&self.deps), self.reporter.clone());
         let wait = self.tasks.spawn(tools::load(deps, reporter, request.clone(), folder, named));
         self.waits.entry(request).or_default().push(wait);
+    }
+
+    /// Begins what concerns a skill, an agent, or an MCP server.
+    fn start_for_extension(&mut self, effect: Effect) {
+        match effect {
+            Effect::ReadSkill { request, call, skill, file } => {
+                // A worker's copy is not the folder that has the skill.
+                let folder = self.session.rules_folder().unwrap_or_default().to_owned();
+                self.start_tool(request, call, tools::ToolWork::ReadSkill { folder, skill, file });
+            }
+            Effect::ReadAgents { request, call, agents } => {
+                self.start_tool(request, call, tools::ToolWork::ReadAgents(agents));
+            }
+            Effect::ListServers { request, call } => self.start_tool(request, call, tools::ToolWork::ListServers),
+            Effect::CallServer { request, call, plan } => {
+                let (sender, replies) = mpsc::channel(1);
+                self.server_calls.retain(|_, sender| !sender.is_closed());
+                self.server_calls.insert(call.clone(), sender);
+                self.start_tool(request, call, tools::ToolWork::CallServer { plan, replies });
+            }
+            Effect::AnswerServer { call, reply } => {
+                // A call asks one question at a time.
+                if let Some(replies) = self.server_calls.get(&call) {
+                    let _ = replies.try_send(reply);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Begins what concerns a command.

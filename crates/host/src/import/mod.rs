@@ -94,7 +94,7 @@ pub struct ImportItem {
     /// The file that it is in.
     pub from: PathBuf,
     pub state: ImportState,
-    /// What it becomes.
+    /// Where it goes, or the rule that it is here.
     pub becomes: String,
     /// What is left out, or why nothing is taken over.
     pub reasons: Vec<String>,
