@@ -43,18 +43,14 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 /// The supervisor of this process that was started ahead. The only command of a scene is over, but its own supervisor may
 /// take a moment to end.
 fn waiting() -> Vec<u32> {
-    wait_until("one supervisor is there", || own_supervisors().len() == 1);
-    own_supervisors()
-}
-
-/// The supervisors that this process has started.
-fn own_supervisors() -> Vec<u32> {
     let own = format!("PPid:\t{}", std::process::id());
     let is_own = |pid: &u32| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         status.lines().any(|line| line == own)
     };
-    processes_with("early").into_iter().filter(is_own).collect()
+    let found = || processes_with("early").into_iter().filter(is_own).collect::<Vec<u32>>();
+    wait_until("one supervisor is there", || found().len() == 1);
+    found()
 }
 
 fn a_supervisor_that_waited_puts_up_the_same_fences() {
@@ -168,12 +164,8 @@ fn a_supervisor_that_was_killed_while_it_waited_is_replaced() {
     scene.setup.prepare();
     // The signal and the order race, so that once would not tell.
     for signal in [rustix::process::Signal::KILL, rustix::process::Signal::TERM].repeat(20) {
-        // A mount anywhere on the machine ends the one that waits.
-        wait_until("one supervisor waits", || {
-            scene.setup.prepare();
-            scene.setup.ready.as_ref().unwrap().is_waiting() && own_supervisors().len() == 1
-        });
-        for pid in own_supervisors() {
+        wait_until_ready(&scene);
+        for pid in waiting() {
             let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
             let _ = rustix::process::kill_process(pid, signal);
         }
