@@ -67,7 +67,7 @@ fn claude_rule(verdict: RuleVerdict, text: &str) -> Result<Rule, String> {
         "Read" | "Edit" | "Write" => {
             Err("Reading and editing in a trusted folder are settings here (files.apply), not rules.".to_owned())
         }
-        _ => Err("There is no such tool here.".to_owned()),
+        _ => Err("Trimtab has no such tool.".to_owned()),
     }
 }
 
@@ -115,7 +115,7 @@ pub(super) fn of_opencode(file: &Path) -> Vec<ImportItem> {
                 "webfetch" => "fetch_url",
                 "edit" => "edit_file",
                 _ => {
-                    items.push(item(file, tool, Err("There is no such tool here.".to_owned())));
+                    items.push(item(file, tool, Err("Trimtab has no such tool.".to_owned())));
                     continue;
                 }
             };
@@ -206,7 +206,7 @@ mod tests {
             (deny, "Read(./secrets/**)", "deny read_file: secrets/* (everywhere)"),
             (deny, "Read(**/*.pem)", INNER_STAR),
             (allow, "Edit", "Reading and editing in a trusted folder are settings here (files.apply), not rules."),
-            (allow, "Teleport(x)", "There is no such tool here."),
+            (allow, "Teleport(x)", "Trimtab has no such tool."),
         ] {
             assert_eq!(said(verdict, text), expected, "{text}");
         }

@@ -102,7 +102,7 @@ fn checked(items: &[ImportItem], only: Vec<usize>) -> Result<Vec<usize>, Problem
         let wrong = match item.map(|item| item.state) {
             Some(ImportState::New | ImportState::Present) => continue,
             Some(ImportState::Ignored) => format!("Number {number} cannot be taken over."),
-            None => format!("There is no number {number}."),
+            None => format!("Unknown number {number}."),
         };
         return Err(
             Problem::new(ProblemKind::Usage, wrong).hint("Nothing was changed. The list says what can be taken over.")

@@ -311,7 +311,7 @@ impl AgentTools {
                 };
                 self.rewind(&self.session(input).await?, steps).await
             }
-            _ => Err(wrong("There is no such tool.")),
+            _ => Err(wrong("Unknown tool.")),
         }
     }
 
@@ -321,7 +321,7 @@ impl AgentTools {
         let rows = self.client.sessions().list(None).await?;
         let is_it = |id: &SessionId, folder: &str| id.as_str() == name && folder == self.folder;
         let found = rows.into_iter().find(|row| is_it(&row.id, &row.folder)).map(|row| row.id);
-        found.ok_or_else(|| Problem::new(ProblemKind::NotFound, "There is no such session in this folder."))
+        found.ok_or_else(|| Problem::new(ProblemKind::NotFound, "This folder has no such session."))
     }
 
     async fn send(&self, target: SendTo, request: String, mode: Mode) -> Result<Sent, Problem> {

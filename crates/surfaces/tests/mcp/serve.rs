@@ -105,13 +105,13 @@ fn sessions_of_other_folders_and_wrong_calls_are_refused() {
     let session = ran.events()[0]["session"].as_str().expect("a session").to_owned();
     let mut client = client(&scene);
     for (tool, input, reason) in [
-        ("continue_session", json!({"session": session, "request": "Hi"}), "There is no such session in this folder."),
-        ("list_changes", json!({"session": session}), "There is no such session in this folder."),
-        ("rewind", json!({"session": "../x"}), "There is no such session in this folder."),
+        ("continue_session", json!({"session": session, "request": "Hi"}), "This folder has no such session."),
+        ("list_changes", json!({"session": session}), "This folder has no such session."),
+        ("rewind", json!({"session": "../x"}), "This folder has no such session."),
         ("ask_trimtab", json!({}), "`request` is missing."),
         ("ask_trimtab", json!({"request": "  "}), "`request` is empty."),
         ("ask_trimtab", json!({"request": "Hi", "mode": "yolo"}), "`mode` is auto, chat, or plan."),
-        ("delete_everything", json!({}), "There is no such tool."),
+        ("delete_everything", json!({}), "Unknown tool."),
     ] {
         let result = call(&mut client, tool, input);
         assert_eq!(result["isError"], true, "{tool}: {result}");
