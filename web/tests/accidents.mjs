@@ -105,8 +105,12 @@ const attacks = {
     const seen = async () => {
       await strip.getByText(/^allow run_command: echo made > made\.txt/).waitFor();
       const view = page.viewportSize();
-      const [code, add] = [await strip.locator('code').boundingBox(), await strip.getByRole('button', { name: 'Add this rule' }).boundingBox()];
-      for (const box of [code, add]) assert.ok(box.y >= 0 && box.y + box.height <= view.height, 'the rule and its button are in sight');
+      const inSight = async (part) => {
+        const box = await part.boundingBox();
+        return Boolean(box) && box.y >= 0 && box.y + box.height <= view.height;
+      };
+      await becomes(() => inSight(strip.locator('code')), true, 'the rule is in sight');
+      await becomes(() => inSight(strip.getByRole('button', { name: 'Add this rule' })), true, 'its button is in sight');
     };
     // By keys: the first one shows the rule, and what is typed on top of it adds nothing.
     await page.keyboard.press('Control+.');
