@@ -5,6 +5,12 @@ import { armed, becomes, begin, browse, frames } from './browse.mjs';
 
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/;
 
+/** Whether all of `part` is between the upper and the lower edge. The page needs a moment after its size changed. */
+async function inSight(part, view) {
+  const box = await part.boundingBox();
+  return Boolean(box) && box.y >= 0 && box.y + box.height <= view.height;
+}
+
 const attacks = {
   async tell({ page, question }) {
     await page.keyboard.press('Control+.');
@@ -105,12 +111,8 @@ const attacks = {
     const seen = async () => {
       await strip.getByText(/^allow run_command: echo made > made\.txt/).waitFor();
       const view = page.viewportSize();
-      const inSight = async (part) => {
-        const box = await part.boundingBox();
-        return Boolean(box) && box.y >= 0 && box.y + box.height <= view.height;
-      };
-      await becomes(() => inSight(strip.locator('code')), true, 'the rule is in sight');
-      await becomes(() => inSight(strip.getByRole('button', { name: 'Add this rule' })), true, 'its button is in sight');
+      await becomes(() => inSight(strip.locator('code'), view), true, 'the rule is in sight');
+      await becomes(() => inSight(strip.getByRole('button', { name: 'Add this rule' }), view), true, 'its button is in sight');
     };
     // By keys: the first one shows the rule, and what is typed on top of it adds nothing.
     await page.keyboard.press('Control+.');
@@ -173,8 +175,7 @@ const attacks = {
       assert.match(await command.innerText(), /⟨39 blank lines⟩\nrm -rf hidden⟨200 spaces⟩; echo the end$/, 'all of it is there, and what is blank is counted');
       const facts = async () => {
         for (const text of [/Reason:/, /It would run in/, /allowed hosts only/]) {
-          const box = await question.getByText(text).first().boundingBox();
-          assert.ok(box && box.y >= 0 && box.y + box.height <= size.height, `${text} is in sight`);
+          await becomes(() => inSight(question.getByText(text).first(), size), true, `${text} is in sight`);
         }
       };
       await facts();

@@ -132,7 +132,7 @@ export async function fits(page, what, sizes = WIDTHS) {
   const before = page.viewportSize();
   for (const [width, height] of sizes) {
     await page.setViewportSize({ width, height });
-    assert.deepEqual(await page.evaluate(cutOff), [], `${what} fits into ${width} × ${height}`);
+    await becomes(() => page.evaluate(cutOff), [], `${what} fits into ${width} × ${height}`);
   }
   await page.setViewportSize(before);
 }
