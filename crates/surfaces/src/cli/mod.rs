@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(place(&["trimtab", "fix it"]), Some(1));
         assert_eq!(place(&["trimtab", "--model", "a b", "--plain", "fix it"]), Some(4));
         assert_eq!(place(&["trimtab", "--autonomy", "careful", "fix it"]), Some(3));
-        assert_eq!(place(&["trimtab", "doctro"]), None, "a mistyped command is no request");
+        assert_eq!(place(&["trimtab", "doctro"]), None, "a mistyped command is not taken for a request");
         assert_eq!(place(&["trimtab", "run", "fix it"]), None);
         assert_eq!(place(&["trimtab"]), None);
     }

@@ -54,7 +54,7 @@ fn has_begun(wait: Duration) -> bool {
             );
             false
         }
-        // A closed standard input is no input.
+        // A closed standard input has nothing to add.
         Ok(_) => !ends[0].revents().contains(PollFlags::NVAL),
         Err(_) => false,
     }

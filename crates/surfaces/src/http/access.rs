@@ -174,7 +174,7 @@ fn check_origin(names: &ServerNames, request: &Request, is_api: bool) -> Result<
         return Err(elsewhere().hint("Type or paste the address into the address bar."));
     }
     let dest = only(headers, &HeaderName::from_static("sec-fetch-dest"))?;
-    // A preview is a page of its own, with a policy under which it can do nothing.
+    // A preview is a separate page, with a policy under which it can do nothing.
     let is_preview = request.uri().path() == files::PREVIEW && dest == Some("iframe");
     let is_inside = dest.is_some_and(|dest| ["iframe", "frame", "embed", "object", "fencedframe"].contains(&dest));
     if is_inside && !is_preview {

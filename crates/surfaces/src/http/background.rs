@@ -79,7 +79,7 @@ struct OpenedPort {
 type CommandPath = Path<(String, String)>;
 
 fn parsed(Path((session, command)): CommandPath) -> Result<(SessionId, BackgroundId), Failure> {
-    let unknown = || Failure::not_found("There is no such background command.");
+    let unknown = || Failure::not_found("This background command does not exist.");
     Ok((session.parse().map_err(|_| unknown())?, command.parse().map_err(|_| unknown())?))
 }
 

@@ -28,7 +28,7 @@ const MOST_NAMES: usize = 20_000;
 /// Where the page finds its previews.
 pub(super) const PREVIEW: &str = "/api/files/preview";
 
-/// Under this policy a page of the folder runs no script, loads nothing, sends nothing, and has an origin of its own.
+/// Under this policy a page of the folder runs no script, loads nothing, sends nothing, and shares its origin with no other page.
 const PREVIEW_POLICY: FramePolicy = FramePolicy(
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; \
      form-action 'none'; frame-ancestors 'self'",
