@@ -189,7 +189,7 @@ impl Client {
         let keys = keys.chain(profile.external.search.iter().filter_map(|service| service.key_env.clone()));
         let keys: Vec<String> = keys.collect();
         let local = LocalWorkspace::new(std::env::vars_os(), &own).private(keys.iter().cloned());
-        let local = local.limited(profile.hands.limits).ready();
+        let local = local.limited(profile.hands.limits).ready().with_caches(&profile.data);
         let local = local.searching(profile.external.search.clone());
         let editors = OpenEditors::default();
         let providers = Arc::new(Providers(RwLock::new(profile.registry())));

@@ -246,6 +246,13 @@ impl LocalWorkspace {
         self
     }
 
+    /// The same, with approved commands that can add to package caches. What they add stays in this data folder.
+    #[must_use]
+    pub fn with_caches(mut self, data: &Path) -> Self {
+        self.setup.caches = Some(trimtab_world::sandbox::PackageCaches::new(data));
+        self
+    }
+
     /// The same, with this service for searches of the web.
     #[must_use]
     pub fn searching(mut self, service: Option<SearchService>) -> Self {

@@ -7,6 +7,9 @@
 #[path = "sandbox/automatic.rs"]
 mod automatic;
 #[cfg(target_os = "linux")]
+#[path = "sandbox/caches.rs"]
+mod caches;
+#[cfg(target_os = "linux")]
 #[path = "sandbox/escapes.rs"]
 mod escapes;
 #[path = "sandbox/fences.rs"]
@@ -46,7 +49,7 @@ fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let checks = lives::CHECKS.iter().chain(terminals::CHECKS).chain(fences::CHECKS).chain(automatic::CHECKS);
     #[cfg(target_os = "linux")]
-    let checks = checks.chain(escapes::CHECKS).chain(ready::CHECKS).chain(networks::CHECKS);
+    let checks = checks.chain(caches::CHECKS).chain(escapes::CHECKS).chain(ready::CHECKS).chain(networks::CHECKS);
     let chosen: Vec<&Check> =
         checks.filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|part| name.contains(part))).collect();
     let mut failed = Vec::new();

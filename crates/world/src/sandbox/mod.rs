@@ -24,6 +24,7 @@
 //! workspace forbids. The program's `main` hands over to [`supervise::main`] when its first argument
 //! is [`SUPERVISE`], before it does anything else.
 
+mod caches;
 mod collect;
 mod environment;
 mod fence;
@@ -47,6 +48,7 @@ mod wire;
 
 use trimtab_vocab::Sandbox;
 
+pub use caches::PackageCaches;
 pub use collect::Collected;
 pub use group::group;
 pub use listings::ListingCache;

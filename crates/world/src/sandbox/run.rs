@@ -14,6 +14,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
 use trimtab_vocab::{CommandClass, CommandPlan, CommandRun, Overtime, Sandbox};
 
+use super::caches::PackageCaches;
 use super::collect::Collected;
 use super::environment::{home, passed_on, tools};
 use super::listings::ListingCache;
@@ -52,6 +53,8 @@ pub struct SandboxSetup {
     pub networks: Option<NetworkHolder>,
     /// The network that the next command shares with others of its session.
     pub network: Option<CommandNetwork>,
+    /// Where approved commands write what they add to package caches. Without it, they cannot.
+    pub caches: Option<PackageCaches>,
 }
 
 /// The network of a session, as one of its commands gets it.
@@ -101,6 +104,7 @@ impl SandboxSetup {
             ready: None,
             networks: None,
             network: None,
+            caches: None,
         }
     }
 
@@ -143,6 +147,7 @@ impl SandboxSetup {
             },
             fence: FenceSetup::default(),
             network: self.network.as_ref().filter(|_| run.automatic != Some(CommandClass::Read)).map(ordered),
+            caches: None,
         }
     }
 }
@@ -223,7 +228,11 @@ pub async fn run(
     // What is gone needs no guard, and could not have one.
     let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
     let read_only = plan.read_only().iter().map(PathBuf::from).filter(is_there).collect();
-    let order = RunOrder { read_only, ..setup.order(run) };
+    let caches = setup.caches.as_ref().filter(|_| run.sandbox == Sandbox::Workspace);
+    // It is held until the command has ended.
+    let lease = caches.and_then(|caches| caches.lease(run, home(&setup.environment).as_deref()));
+    let caches = lease.as_ref().map(|lease| lease.ordered.clone());
+    let order = RunOrder { read_only, caches, ..setup.order(run) };
     carry_out(order, setup, tell, stop, overtime).await
 }
 

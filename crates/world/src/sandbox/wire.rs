@@ -52,6 +52,17 @@ pub(super) struct RunOrder {
     /// The network that it shares with other commands of its session.
     #[serde(default)]
     pub(super) network: Option<OrderedNetwork>,
+    /// What lies above the package caches of the home folder.
+    #[serde(default)]
+    pub(super) caches: Option<OrderedCaches>,
+}
+
+/// The layers of a project above package caches.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct OrderedCaches {
+    pub(super) layers: PathBuf,
+    /// What the command writes stays in them.
+    pub(super) writes: bool,
 }
 
 /// The network of a session, as a fence finds it.

@@ -11,8 +11,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount, mount_bind_recursive};
 
+use super::super::caches::LAYERED;
 use super::super::scan::holds_credential;
-use super::super::wire::RunOrder;
+use super::super::wire::{OrderedCaches, RunOrder};
 use super::namespaces::said;
 use super::real;
 use crate::workspace::copy::reads_outside;
@@ -117,13 +118,18 @@ const CACHES: &[&str] = &[
 /// Homes of accounts that have none.
 const NO_HOMES: &[&str] = &["/", "/nonexistent", "/dev/null", "/var/empty", "/proc", "/bin", "/usr/sbin"];
 
-/// Empties the homes; which mounts the command may write. The reason if that cannot be.
-pub(super) fn empty(order: &RunOrder) -> Result<Vec<PathBuf>, String> {
+fn homes(order: &RunOrder) -> Vec<PathBuf> {
     let mut homes: Vec<PathBuf> = order.home.homes.iter().cloned().chain(by_account()).collect();
     homes = homes.iter().filter_map(|home| home.canonicalize().ok()).filter(|home| home.is_dir()).collect();
     homes.retain(|home| !NO_HOMES.iter().any(|none| home == Path::new(none)));
     homes.sort();
     homes.dedup();
+    homes
+}
+
+/// Empties the homes; which mounts the command may write. The reason if that cannot be.
+pub(super) fn empty(order: &RunOrder) -> Result<Vec<PathBuf>, String> {
+    let homes = homes(order);
     // The outer one covers the inner one.
     let outer: Vec<PathBuf> = homes
         .iter()
@@ -176,19 +182,112 @@ fn cover(home: &Path, order: &RunOrder) -> Result<Vec<PathBuf>, Errno> {
     let is_there = names_in(home);
     kept.retain(|(path, _)| own.contains(&path) || is_there(path) && real(path).is_some_and(|real| !is_closed(&real)));
     kept.dedup_by(|(inner, _), (outer, _)| inner.starts_with(outer));
-    let open = |path: &Path| rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();
-    let kept: Vec<(PathBuf, OwnedFd, HomeMount)> =
-        kept.into_iter().filter_map(|(path, way)| open(&path).map(|fd| (path, fd, way))).collect();
+    // Everything is opened before the home is covered: the layers may be in it.
+    let kept: Vec<KeptPath> = kept.into_iter().filter_map(|(path, way)| KeptPath::open(path, way, order)).collect();
     mount("tmpfs", home, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, c"mode=0700,size=2g")?;
-    for (number, (path, fd, way)) in kept.iter().enumerate() {
-        let from = format!("/proc/self/fd/{}", fd.as_raw_fd());
-        place(path, Path::new(&from).is_dir())?;
-        match matches!(way, HomeMount::Overlaid) && overlay(home, &from, path, number).is_ok() {
-            true => writable.push(path.clone()),
-            false => mount_bind_recursive(&from, path)?,
+    for (number, kept) in kept.iter().enumerate() {
+        if kept.mount(home, number)? {
+            writable.push(kept.path.clone());
         }
     }
     Ok(writable)
+}
+
+/// Something of the home that stays visible.
+struct KeptPath {
+    path: PathBuf,
+    way: HomeMount,
+    original: OwnedFd,
+    /// What approved commands of the project have added.
+    layer: Option<OwnedFd>,
+}
+
+impl KeptPath {
+    fn open(path: PathBuf, way: HomeMount, order: &RunOrder) -> Option<Self> {
+        let original = opened(&path)?;
+        let layer = order.caches.as_ref().and_then(|caches| opened_folder(&upper(caches, &path)));
+        Some(Self { path, way, original, layer })
+    }
+
+    /// Mounts it where it was; whether the command may write it.
+    fn mount(&self, home: &Path, number: usize) -> Result<bool, Errno> {
+        let from = by_number(&self.original);
+        let is_folder = Path::new(&from).is_dir();
+        place(&self.path, is_folder)?;
+        let layer = self.layer.as_ref().filter(|_| is_folder);
+        let lower = layer.map_or_else(|| from.clone(), |layer| format!("{}:{from}", by_number(layer)));
+        if matches!(self.way, HomeMount::Overlaid) && overlay(home, &lower, &self.path, number).is_ok() {
+            return Ok(true);
+        }
+        if layer.is_none() || overlay_with(&self.path, &format!("lowerdir={lower}")).is_err() {
+            mount_bind_recursive(&from, &self.path)?;
+        }
+        Ok(false)
+    }
+}
+
+fn opened(path: &Path) -> Option<OwnedFd> {
+    rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
+}
+
+/// No link is followed, because commands write the layers.
+fn opened_folder(path: &Path) -> Option<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    real(path).filter(|real| real == path).and_then(|path| rustix::fs::open(path, flags, Mode::empty()).ok())
+}
+
+/// A name for an open folder, without the characters that separate mount options.
+fn by_number(fd: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}
+
+/// Where the layer above a folder of the home is.
+fn upper(caches: &OrderedCaches, path: &Path) -> PathBuf {
+    caches.layers.join("upper").join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// Mounts the layers of the project above the package caches, for an approved command. Returns the caches that the
+/// command can write; the others stay read-only.
+pub(super) fn layer(order: &RunOrder) -> Vec<PathBuf> {
+    let Some(caches) = order.caches.as_ref().filter(|_| order.automatic.is_none()) else { return Vec::new() };
+    let names = |home: &PathBuf| LAYERED.iter().map(|name| home.join(name)).collect::<Vec<_>>();
+    let is_usual = |path: &PathBuf| real(path).as_ref() == Some(path) && path.is_dir();
+    // Secrets inside a cache are covered afterward, with whatever is above them.
+    let is_hidden = |path: &Path| order.hidden.iter().any(|hidden| path.starts_with(hidden));
+    let is_apart = |path: &PathBuf| {
+        let mut own = [&order.folder, &order.cwd, &caches.layers].into_iter().chain(&order.fence.temp);
+        !own.any(|own| own.starts_with(path) || path.starts_with(own)) && !is_hidden(path)
+    };
+    let found = homes(order).iter().flat_map(names).filter(is_usual).filter(is_apart).collect::<Vec<_>>();
+    let mut written: Vec<PathBuf> = Vec::new();
+    for (number, path) in found.into_iter().enumerate() {
+        // The caches of one home can be inside another one.
+        if !written.iter().any(|done| path.starts_with(done)) && lay(order, caches, &path, number).is_ok() {
+            written.push(path);
+        }
+    }
+    written
+}
+
+/// Mounts one layer. What a second command writes at the same time is in its temporary folder.
+fn lay(order: &RunOrder, caches: &OrderedCaches, path: &Path, number: usize) -> Result<(), Errno> {
+    let original = opened(path).ok_or(Errno::NOENT)?;
+    let shared = upper(caches, path);
+    let base = match (&order.fence.temp, caches.writes) {
+        (_, true) => caches.layers.clone(),
+        (Some(temp), false) => temp.join(".caches"),
+        (None, false) => return Err(Errno::NOENT),
+    };
+    let own = upper(&OrderedCaches { layers: base.clone(), writes: true }, path);
+    let work = base.join("work").join(number.to_string());
+    place(&own, true)?;
+    place(&work, true)?;
+    let [own, work] = [&own, &work].map(|folder| opened_folder(folder).ok_or(Errno::LOOP));
+    let (own, work) = (own?, work?);
+    let below = opened_folder(&shared).filter(|_| !caches.writes);
+    let lower = below.as_ref().map_or_else(String::new, |below| format!("{}:", by_number(below)));
+    let (from, own, work) = (by_number(&original), by_number(&own), by_number(&work));
+    overlay_with(path, &format!("lowerdir={lower}{from},upperdir={own},workdir={work}"))
 }
 
 /// Whether there may be something at a path beneath `home`. To list the home takes less time than to ask for each path,
@@ -220,7 +319,10 @@ fn overlay(home: &Path, from: &str, path: &Path, number: usize) -> Result<(), Er
     for folder in [&upper, &work] {
         place(folder, true)?;
     }
-    let options = format!("lowerdir={from},upperdir={},workdir={},userxattr", upper.display(), work.display());
-    let options = std::ffi::CString::new(options).map_err(|_| Errno::INVAL)?;
+    overlay_with(path, &format!("lowerdir={from},upperdir={},workdir={}", upper.display(), work.display()))
+}
+
+fn overlay_with(path: &Path, layers: &str) -> Result<(), Errno> {
+    let options = std::ffi::CString::new(format!("{layers},userxattr")).map_err(|_| Errno::INVAL)?;
     mount("overlay", path, "overlay", MountFlags::NOSUID | MountFlags::NODEV, options.as_c_str())
 }

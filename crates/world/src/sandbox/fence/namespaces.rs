@@ -33,6 +33,8 @@ pub(super) struct Space {
     pub(super) protected: Fence,
     /// Other processes cannot be seen.
     pub(super) processes: Fence,
+    /// Package caches with a layer that the command can write.
+    pub(super) caches: Vec<PathBuf>,
 }
 
 pub(in super::super) enum NamespaceError {
@@ -261,6 +263,8 @@ pub(super) fn arrange(order: &RunOrder, apart: &Apart, marks: NextMarks<'_>) -> 
         open.beneath.push(temp.clone());
     }
     open.single.extend(emptied.iter().flatten().cloned());
+    let caches = home::layer(order);
+    open.single.extend(caches.iter().cloned());
     let nothing = nothing(order, devices);
     let visible: Vec<&PathBuf> = order.hidden.iter().filter(|path| !hide(path, order, &nothing)).collect();
     if order.automatic.is_some() {
@@ -295,7 +299,7 @@ pub(super) fn arrange(order: &RunOrder, apart: &Apart, marks: NextMarks<'_>) -> 
         .extend(marked.filter(|path| !done.contains(*path)).map(|path| format!("{} stays writable", path.display())));
     let fence = |trouble: Vec<String>| trouble.into_iter().next().map_or(Fence::Holds, Fence::missing);
     let processes = apart.processes.clone();
-    Ok(Space { all_read_only, hidden: fence(secret), devices, protected: fence(trouble), processes })
+    Ok(Space { all_read_only, hidden: fence(secret), devices, protected: fence(trouble), processes, caches })
 }
 
 /// Covers a secret with an empty file. Returns whether it is hidden.

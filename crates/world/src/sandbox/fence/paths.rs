@@ -85,8 +85,8 @@ fn try_restrict(
             rules = allow(rules, home, everything)?;
         }
     }
-    if let Some(temp) = &order.fence.temp {
-        rules = allow(rules, temp, everything)?;
+    for path in space.into_iter().flat_map(|space| &space.caches).chain(&order.fence.temp) {
+        rules = allow(rules, path, everything)?;
     }
     if own.shared_memory {
         rules = allow(rules, Path::new(devices::SHARED_MEMORY), everything)?;
