@@ -158,6 +158,28 @@ fn cargo_fetches_a_crate_from_a_host_that_was_asked_about_once() {
 }
 
 #[test]
+fn maven_asks_about_the_host_that_it_needs() {
+    if Command::new("mvn").arg("--version").output().is_err() {
+        return eprintln!("skipped: Maven is not installed");
+    }
+    let program = program();
+    let pom = "<project><modelVersion>4.0.0</modelVersion><groupId>a</groupId><artifactId>a</artifactId><version>1</version></project>";
+    std::fs::write(program.project().join("pom.xml"), pom).expect("a file");
+    // Java takes the home folder from the account, which is another one here.
+    let home = program.home();
+    let command = format!("mvn -q -Duser.home={} compile", home.parent().expect("a home folder").display());
+    let input = json!({"command": command, "timeout_s": 300});
+    let reply = Reply::new().tool("toolu_1", "run_command", [input.to_string()]);
+    program.provider.push(Answer::anthropic(reply));
+    let asked = program.run(&["run", "--json", "--trust", "build it"]);
+    assert_eq!(asked.code, Some(3), "the command asks: {} {}", asked.stdout, asked.stderr);
+    let hosts = program.run(&["answer", "allow", "--json"]);
+    let question = hosts.events().into_iter().rfind(|event| event["type"] == "checkpoint.opened");
+    let question = question.unwrap_or_else(|| panic!("a question: {} {}", hosts.stdout, hosts.stderr));
+    assert_eq!(question["granted"], json!(["repo.maven.apache.org"]), "{question}");
+}
+
+#[test]
 fn a_postinstall_script_that_tries_another_host_is_stopped_and_told() {
     let program = program();
     let host = PackageHost::start(&program);

@@ -148,8 +148,14 @@ impl CommandAccess {
         let proxy = format!("http://trimtab:{}@127.0.0.1:{}", self.token, self.port);
         let to_proxy = TO_PROXY.iter().map(|name| ((*name).to_owned(), proxy.clone()));
         let direct = DIRECT.iter().map(|name| ((*name).to_owned(), "localhost,127.0.0.1,::1".to_owned()));
-        // Node obeys the variables only if it is told to.
-        to_proxy.chain(direct).chain([("NODE_USE_ENV_PROXY".to_owned(), "1".to_owned())]).collect()
+        let (address, port) = ("127.0.0.1", self.port);
+        let properties =
+            ["http", "https"].map(|scheme| format!("-D{scheme}.proxyHost={address} -D{scheme}.proxyPort={port}"));
+        let jvm = format!("{} -Dhttp.nonProxyHosts=localhost|127.0.0.1|[::1]", properties.join(" "));
+        // Node obeys the variables only if it is told to, and programs of the JVM have properties instead.
+        let others = [("NODE_USE_ENV_PROXY", "1"), ("MAVEN_OPTS", &jvm), ("GRADLE_OPTS", &jvm)];
+        let others = others.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        to_proxy.chain(direct).chain(others).collect()
     }
 }
 
@@ -160,6 +166,18 @@ impl ProxyAdmission {
         let mut attempts = lock(&self.attempts);
         if attempts.len() < MOST_ATTEMPTS && !attempts.contains(&attempt) {
             attempts.push(attempt);
+        }
+    }
+}
+
+impl ProxyState {
+    /// The command that has this password. Some programs, such as those of the JVM, send none: they belong to the only
+    /// command that runs. Beside another one, nobody could say whose they are.
+    fn admission(&self, token: Option<&str>) -> Option<Arc<ProxyAdmission>> {
+        let commands = lock(&self.commands);
+        match token {
+            Some(token) => commands.get(token).cloned(),
+            None => commands.values().next().filter(|_| commands.len() == 1).cloned(),
         }
     }
 }
@@ -198,7 +216,7 @@ async fn serve(mut client: TcpStream, state: &ProxyState) -> io::Result<()> {
         Err(BadRequest::Mismatch(_, token)) => token.clone(),
         Err(BadRequest::Malformed) => None,
     };
-    let admission = token.and_then(|token| lock(&state.commands).get(&token).cloned());
+    let admission = state.admission(token.as_deref());
     let (asked, admission) = match (asked, admission) {
         (Ok(asked), Some(admission)) => (asked, admission),
         (Ok(_), None) => return refuse(&mut client, dialect, 407, &ProxyRefusal::NoPassword).await,

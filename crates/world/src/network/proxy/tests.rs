@@ -102,6 +102,29 @@ async fn a_host_is_reached_only_with_a_rule_and_only_by_the_command_that_has_it(
 }
 
 #[tokio::test]
+async fn a_program_that_sends_no_password_belongs_to_the_only_command() {
+    let upstream = Upstream::start().await;
+    let proxy = proxy(&[]);
+    let host = format!("127.0.0.1:{}", upstream.port);
+    let plain = format!("GET http://{host}/x HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    assert!(talk(&proxy, plain.as_bytes()).await.starts_with("HTTP/1.1 407 "), "there is no command");
+    let one = proxy.admit(policy(&["127.0.0.1"])).expect("one");
+    assert!(talk(&proxy, plain.as_bytes()).await.ends_with("ok"));
+    assert_eq!(outcomes(&one), [("127.0.0.1".to_owned(), HostOutcome::Reached)]);
+    // It has the rules of that command, and a wrong password is not none.
+    let other = "GET http://127.0.0.2/x HTTP/1.1\r\nHost: 127.0.0.2\r\n\r\n";
+    assert!(talk(&proxy, other.as_bytes()).await.starts_with("HTTP/1.1 403 "));
+    let wrong = plain.replace("\r\n\r\n", "\r\nProxy-Authorization: Basic dHJpbXRhYjp4\r\n\r\n");
+    assert!(talk(&proxy, wrong.as_bytes()).await.starts_with("HTTP/1.1 407 "));
+    // Beside a second command, it could be of either one.
+    let two = proxy.admit(policy(&["127.0.0.1"])).expect("two");
+    assert!(talk(&proxy, plain.as_bytes()).await.starts_with("HTTP/1.1 407 "));
+    drop(one);
+    assert!(talk(&proxy, plain.as_bytes()).await.ends_with("ok"));
+    assert_eq!(outcomes(&two), [("127.0.0.1".to_owned(), HostOutcome::Reached)]);
+}
+
+#[tokio::test]
 async fn a_name_that_leads_to_this_machine_needs_a_rule_for_the_address() {
     let upstream = Upstream::start().await;
     let proxy =
