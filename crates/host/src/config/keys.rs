@@ -472,6 +472,12 @@ pub const KEYS: &[SettingKey] = &[
          tokens, cached, speed, cost, session. Empty: all that fit.",
     ),
     key(
+        "tui.status_command",
+        SettingKind::Text,
+        "\"\"",
+        "Your own program for the status line. It reads JSON from standard input and prints one line. Empty: the entries of `tui.status`.",
+    ),
+    key(
         "tui.plain",
         SettingKind::Bool,
         "false",

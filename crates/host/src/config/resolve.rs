@@ -83,6 +83,8 @@ pub struct TuiSettings {
     pub theme: String,
     /// The fields of the status line; empty: as many as fit.
     pub status: Vec<String>,
+    /// The user's own program for the status line; empty: there is none.
+    pub status_command: String,
     /// Plain lines instead of a screen that is drawn over.
     pub plain: bool,
     /// What models think is shown whole, in plain lines as well.
@@ -326,6 +328,7 @@ impl Profile {
         let tui = TuiSettings {
             theme: text(&raw, "tui.theme"),
             status: list(&raw, "tui.status"),
+            status_command: text(&raw, "tui.status_command"),
             plain: yes(&raw, "tui.plain"),
             shows_thinking: text(&raw, "output.thinking") == "shown",
             vim: yes(&raw, "tui.vim"),

@@ -275,6 +275,11 @@ impl App {
                 self.status.model = model;
             }
             Msg::Warned(text) => self.transcript.note(LineMark::Warning, text),
+            Msg::Status(line) => {
+                if let Some(own) = &mut self.status.own {
+                    own.ended(line);
+                }
+            }
             Msg::NotReady(problem) => match &mut self.view {
                 Some(Overlay::Setup(setup)) => setup.failed(problem),
                 _ => self.show_hint(problem),
@@ -300,6 +305,8 @@ impl App {
         let due = self.status.autonomy.due(now);
         self.send_autonomy(due);
         self.dialogs.refresh(now, true);
+        let session = self.session.as_ref().map(ToString::to_string);
+        self.outbox.cmds.extend(self.status.news(session.as_deref()).map(Cmd::ShowStatus));
         std::mem::take(&mut self.outbox.cmds)
     }
 

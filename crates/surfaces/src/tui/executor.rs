@@ -17,6 +17,7 @@ use super::keys::TerminalInput;
 use super::last_session::LastSession;
 use super::message::{Cmd, Msg, OutgoingMessage, UpdateContext};
 use super::picker::PickerItem;
+use super::status_command::StatusProgram;
 use crate::diff::LoadedDiff;
 use crate::picture;
 
@@ -141,6 +142,12 @@ impl Executor {
             Cmd::Send(outgoing) => self.send(*outgoing),
             Cmd::Keep(kept) => self.keeper.change(*kept),
             Cmd::Paste => self.paste(),
+            Cmd::ShowStatus(known) => {
+                let profile = self.profile();
+                let directory = PathBuf::from(&profile.hands.machine.home);
+                let program = StatusProgram { command: profile.tui.status_command, directory };
+                self.spawn(async move { Ok(Some(Msg::Status(program.run(&known).await))) });
+            }
             Cmd::Answer(answer) => self.in_session(|client, session| async move {
                 client.requests().answer(&session, answer).await.map(|()| None)
             }),

@@ -32,6 +32,8 @@ pub(super) enum Msg {
     Input(TerminalInput),
     /// Time has passed; only told while something moves.
     Tick,
+    /// What the user's own program has printed for the status line.
+    Status(String),
     /// Facts of the session that is shown, in order.
     Events(Vec<Event>),
     /// All that the log has is told; what follows is live.
@@ -116,6 +118,8 @@ pub(super) enum Cmd {
     Send(Box<OutgoingMessage>),
     /// Take a request back that waits for its turn.
     Withdraw(RequestId),
+    /// Run the user's own program for the status line with this.
+    ShowStatus(String),
     /// Look for what a list offers.
     Offer(CompletionSource),
     /// Keep a provider's key, and work with its model.

@@ -30,6 +30,7 @@ mod screen;
 mod session_commands;
 mod shell_output;
 mod start;
+mod status_command;
 mod terminal;
 pub(crate) mod text;
 mod trace;

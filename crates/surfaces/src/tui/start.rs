@@ -18,6 +18,7 @@ use super::last_session::LastSession;
 use super::message::Cmd;
 use super::pane::status::{PARTS, StatusLine};
 use super::runtime::{Runtime, RuntimeEnd};
+use super::status_command::StatusCommand;
 use super::terminal::{self, RawTerminal};
 use super::theme::{THEME_FILE, Theme};
 use super::transcript::LineMark;
@@ -117,6 +118,8 @@ pub async fn run(profile: Profile, folder: String, wanted: StartOptions) -> Resu
         autonomy: AutonomySwitch::new(profile.hands.autonomy, limit),
         budget: profile.limits.budget_usd,
         parts: parts(&profile.tui.status)?,
+        own: (!profile.tui.status_command.is_empty()).then(StatusCommand::default),
+        directory: folder.clone(),
         ..StatusLine::default()
     };
     let taken = RawTerminal::take().map_err(unusable)?;
@@ -165,6 +168,7 @@ pub async fn run(profile: Profile, folder: String, wanted: StartOptions) -> Resu
     if let Some(request) = request {
         first.extend(app.begin_with(&request, trimtab_host::new_request()));
     }
+    first.extend(app.status.news(None).map(Cmd::ShowStatus));
     let ended =
         Runtime::new(app, executor, messages, row, reflows(), taken)?.with_mouse(profile.tui.mouse).run(first).await?;
     let commands = ending.commands().end_all().await;

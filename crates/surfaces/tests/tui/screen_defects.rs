@@ -67,6 +67,21 @@ fn a_long_change_is_cut_once_with_a_true_count() {
     }
 }
 
+/// The status line can be the line that a program of the user's own prints.
+#[test]
+fn the_status_line_can_be_a_program_of_the_user() {
+    let mut program = trusted();
+    let script = r#"printf '\033[32m%s\033[0m' "$(sed -E 's/.*"display_name":"([^"]*)".*/my line: \1/')""#;
+    program.set("TRIMTAB_TUI_STATUS_COMMAND", script);
+    program.provider.push(says("Hello."));
+    let terminal = Terminal::start(&program, &[], 100, 30);
+    terminal.wait_for("my line: claude-sonnet");
+    say(&terminal, "Hi");
+    terminal.wait_for("Hello.");
+    let screen = terminal.settled();
+    assert!(screen.contains("my line:") && screen.contains("help") && !screen.contains("context"), "{screen}");
+}
+
 /// D7: Tab on an answer adds a note for the model, and changes no command.
 #[test]
 fn tab_adds_a_note_and_leaves_the_command_alone() {

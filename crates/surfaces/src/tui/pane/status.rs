@@ -1,12 +1,14 @@
 //! The line at the bottom: where one is, with whom, how, and what it has cost so far.
 
 use ratatui::text::{Line, Span};
+use serde_json::{Value, json};
 use trimtab_vocab::event::{RequestFact, RouteDecision, RouteFact, SessionFact, UsageFact};
 use trimtab_vocab::format;
 use trimtab_vocab::{Autonomy, Effort, Event, Fact, Mode, Usage, WorkerSpending};
 use unicode_width::UnicodeWidthStr;
 
 use crate::tui::autonomy::AutonomySwitch;
+use crate::tui::status_command::StatusCommand;
 use crate::tui::text::cut;
 use crate::tui::theme::{StyleName, Theme};
 use crate::words::sanitize_cells;
@@ -36,6 +38,10 @@ pub(in crate::tui) struct StatusLine {
     pub(in crate::tui) budget: Option<f64>,
     /// What is shown, by name.
     pub(in crate::tui) parts: Vec<String>,
+    /// The user's own program, which is shown instead.
+    pub(in crate::tui) own: Option<StatusCommand>,
+    /// The folder as it is called everywhere.
+    pub(in crate::tui) directory: String,
     pub(in crate::tui) known: SessionFigures,
 }
 
@@ -205,8 +211,44 @@ impl StatusLine {
         rows.map(|(name, value)| format!("  {name:<10} {}", value.trim_end())).collect()
     }
 
+    /// What the user's own program is to be given, if it is to run now.
+    pub(in crate::tui) fn news(&mut self, session: Option<&str>) -> Option<String> {
+        self.own.as_ref()?;
+        let known = self.as_json(session).to_string();
+        self.own.as_mut().and_then(|own| own.due(known))
+    }
+
+    /// What is known, under the names that status line programs of others read, and under those of this program.
+    fn as_json(&self, session: Option<&str>) -> Value {
+        let usage = &self.known.usage;
+        let (used, window) = self.known.context.unzip();
+        let percent = self.known.context.filter(|(_, window)| *window > 0).map(|(used, window)| used * 100 / window);
+        json!({
+            "hook_event_name": "Status",
+            "version": env!("CARGO_PKG_VERSION"),
+            "session_id": session,
+            "session_name": Some(&self.known.title).filter(|title| !title.is_empty()),
+            "cwd": self.directory,
+            "workspace": {"current_dir": self.directory, "project_dir": self.directory},
+            "model": {"id": self.model, "display_name": self.model.rsplit('/').next()},
+            "cost": {"total_cost_usd": usage.cost_usd, "budget_usd": self.budget, "estimated": usage.estimated},
+            "context_window": {"used_tokens": used, "context_window_size": window, "used_percentage": percent},
+            "tokens": {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens},
+            "tokens_per_second": self.known.speed,
+            "mode": self.part("mode").map(|part| part.0),
+            "autonomy": self.autonomy.level().name(),
+            "effort": self.effort.map(Effort::name),
+            "branch": self.branch,
+        })
+    }
+
     /// As many parts as there is room for, in their order; the less important ones are the first to go.
     pub(in crate::tui) fn line(&self, width: usize, theme: &Theme, hint: &str) -> Line<'static> {
+        let tail = if hint.is_empty() { 0 } else { hint.width() + 3 };
+        if let Some(own) = self.own.as_ref().and_then(StatusCommand::line) {
+            let text = cut(&sanitize_cells(own), width.saturating_sub(tail).max(1));
+            return with_hint(vec![Span::styled(text, theme.style(StyleName::Dim))], width, theme, hint);
+        }
         let place = |name: &str| IMPORTANT.iter().position(|other| *other == name).unwrap_or(usize::MAX);
         let mut parts: Vec<(usize, usize, String, StyleName)> = Vec::new();
         for (at, name) in self.parts.iter().enumerate() {
@@ -215,7 +257,6 @@ impl StatusLine {
             }
         }
         parts.sort_by_key(|(importance, ..)| *importance);
-        let tail = if hint.is_empty() { 0 } else { hint.width() + 3 };
         let mut used = 0;
         let mut shown: Vec<(usize, String, StyleName)> = Vec::new();
         for (_, at, text, style) in parts {
@@ -235,10 +276,16 @@ impl StatusLine {
             }
             spans.push(Span::styled(text, theme.style(style)));
         }
-        if !hint.is_empty() && used + tail <= width {
-            spans.push(Span::raw(" ".repeat(width - used - hint.width())));
-            spans.push(Span::styled(hint.to_owned(), theme.style(StyleName::Dim)));
-        }
-        Line::from(spans)
+        with_hint(spans, width, theme, hint)
     }
+}
+
+/// The line with a hint at its end, if there is room for it.
+fn with_hint(mut spans: Vec<Span<'static>>, width: usize, theme: &Theme, hint: &str) -> Line<'static> {
+    let used: usize = spans.iter().map(Span::width).sum();
+    if !hint.is_empty() && used + hint.width() + 3 <= width {
+        spans.push(Span::raw(" ".repeat(width - used - hint.width())));
+        spans.push(Span::styled(hint.to_owned(), theme.style(StyleName::Dim)));
+    }
+    Line::from(spans)
 }
