@@ -477,9 +477,9 @@ fn help_is_enough_to_start() {
       config         Show the effective settings and where each comes from, or change one
       models         List the models of each provider
       mcp            List, add, approve, and check MCP servers
-      hooks          List hooks and approve those of a folder
+      hooks          List hooks, and approve hooks of a project
       extensions     List extensions: MCP servers, skills, agents, commands, hooks, and instructions
-      import         Import rules, servers, commands, and instructions of another program
+      import         Import rules, MCP servers, skills, and more from another tool
       completions    Print shell completions
       manual         Print the manual page
       help           Explain a command, or a topic such as permissions, undo, or models

@@ -134,7 +134,7 @@ enum CliCommand {
     Rules(rules::RulesArgs),
     /// List, add, approve, and check MCP servers
     Mcp(mcp::McpArgs),
-    /// List hooks and approve those of a folder
+    /// List hooks, and approve hooks of a project
     Hooks(hooks::HooksArgs),
     /// Explain whether a command would run automatically, ask, or be denied
     CheckCommand(check_command::CheckCommand),
@@ -166,7 +166,7 @@ enum CliCommand {
     Pills(pills::PillsArgs),
     /// List extensions: MCP servers, skills, agents, commands, hooks, and instructions
     Extensions(extensions::ExtensionsArgs),
-    /// Import rules, servers, commands, and instructions of another program
+    /// Import rules, MCP servers, skills, and more from another tool
     Import(import::ImportArgs),
     /// Apply one edit to the folder, all or nothing
     ApplyEdit(apply_edit::ApplyEdit),

@@ -48,7 +48,7 @@ sentences! {
         AgentTooLarge(name: String, window: u64) =>
             "The instructions of the agent {name} fill more than a quarter of the context window ({window} tokens).",
         AgentTooLargeHint => "Shorten the file of the agent, or use a model with a larger window.",
-        NoPlaceForWorkers => "This session has no place for workers, so it cannot run an agent.",
+        NoPlaceForWorkers => "This session cannot start workers, so it cannot run an agent.",
         // Pictures.
         FewerPictures(made: usize, count: u32) => "The provider generated only {made} of {count} images.",
         FewerPicturesHint => "Ask for the others again.",
