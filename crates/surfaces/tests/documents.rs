@@ -438,7 +438,7 @@ fn help_is_enough_to_start() {
       answer         Answer a pending question and continue
       control        Control a running request: pause, steer, skip, cancel
       subtasks       Show and control sub-tasks: list, retry, skip, stop, steer
-      pills          List the workflows that you can call by name
+      pills          List pills and other workflows that you call with /NAME
 
     Review:
       changes        List changes, newest first, or show one

@@ -162,7 +162,7 @@ enum CliCommand {
     Memory(memory::MemoryArgs),
     /// Generate and manage images: make, list, regenerate, select, save
     Images(images::Images),
-    /// List the workflows that you can call by name
+    /// List pills and other workflows that you call with /NAME
     Pills(pills::PillsArgs),
     /// List extensions: MCP servers, skills, agents, commands, hooks, and instructions
     Extensions(extensions::ExtensionsArgs),
