@@ -65,7 +65,7 @@ fn claude_rule(verdict: RuleVerdict, text: &str) -> Result<Rule, String> {
             rule(verdict, if tool == "Read" { "read_file" } else { "edit_file" }, path)
         }
         "Read" | "Edit" | "Write" => {
-            Err("A trusted folder needs no rule for this. The setting apply.files controls edits.".to_owned())
+            Err("Rules that allow files are not imported. The setting apply.files controls edits.".to_owned())
         }
         _ => Err("Trimtab has no such tool.".to_owned()),
     }
@@ -205,7 +205,7 @@ mod tests {
             (allow, "Bash(git * main)", INNER_STAR),
             (deny, "Read(./secrets/**)", "deny read_file: secrets/* (everywhere)"),
             (deny, "Read(**/*.pem)", INNER_STAR),
-            (allow, "Edit", "A trusted folder needs no rule for this. The setting apply.files controls edits."),
+            (allow, "Edit", "Rules that allow files are not imported. The setting apply.files controls edits."),
             (allow, "Teleport(x)", "Trimtab has no such tool."),
         ] {
             assert_eq!(said(verdict, text), expected, "{text}");

@@ -217,7 +217,7 @@ impl Setup {
         }
         let server = NewServer { name: name.clone(), command, url, env, headers, trusts_annotations };
         config::add_server(&self.profile, &server)?;
-        print(&format!("Added {name} to {}. `trimtab mcp tools {name}` connects it.\n", self.profile.file.display()))?;
+        print(&format!("Added {name} to {}. `trimtab mcp tools {name}` lists its tools.\n", self.profile.file.display()))?;
         Ok(CliOutcome::Done)
     }
 

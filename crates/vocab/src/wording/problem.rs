@@ -41,7 +41,7 @@ sentences! {
         NoSuchAgent(name: String, names: String) => "There is no agent named {name}. Agents: {names}.",
         NoAgents(name: String) => "There is no agent named {name}, and there are no others.",
         AgentUnreadable(reason: String) => "{reason}",
-        NoSuchAgentHint => "`trimtab extensions` lists agents and says why a file is not used.",
+        NoSuchAgentHint => "`trimtab extensions` lists agents, and shows why a file is ignored.",
         AgentNotAccepted(state: String) => "Not done: {state}.",
         AgentNotAcceptedHint =>
             "Read the file and run `trimtab trust` to accept all agents of the folder, or call the agent where you can be asked.",
