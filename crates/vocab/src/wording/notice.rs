@@ -216,6 +216,7 @@ sentences! {
         Loaded(files: usize) => "📂 Loaded {files} files",
         Understanding => "Understanding the request...",
         BreakingDown => "Breaking the request down into sub-tasks...",
+        RunningOneSubtask => "🔄 Running 1 sub-task...",
         RunningSubtasks(count: usize) => "🔄 Running {count} sub-tasks in parallel...",
         RunningSubtasksInOrder(count: usize) => "🔄 Running {count} sub-tasks one after the other...",
         MergingSubtasks => "Merging the changes of the sub-tasks...",
