@@ -448,7 +448,7 @@ fn help_is_enough_to_start() {
 
     Sessions:
       sessions       List, show, fork, rename, export, or delete sessions
-      jobs           List running, queued, and waiting requests
+      jobs           List running, queued, and interrupted requests
       ps             List background commands
       stop-command   Stop a background command
       handoff        Continue in a new session with a summary, open to-dos, and the change history

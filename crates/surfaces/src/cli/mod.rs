@@ -116,7 +116,7 @@ enum CliCommand {
     Control(control::ControlArgs),
     /// Show and control sub-tasks: list, retry, skip, stop, steer
     Subtasks(subtasks::SubtasksArgs),
-    /// List running, queued, and waiting requests
+    /// List running, queued, and interrupted requests
     Jobs(jobs::JobsArgs),
     /// List background commands
     Ps(background::PsArgs),
