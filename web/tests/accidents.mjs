@@ -48,7 +48,7 @@ const attacks = {
 
   async part({ page }) {
     const change = page.getByRole('region', { name: 'Change poem.txt?' });
-    await change.getByRole('checkbox', { name: 'Part 2 of poem.txt' }).uncheck();
+    await change.getByRole('checkbox', { name: 'Hunk 2 of poem.txt' }).uncheck();
     await armed(change);
     const always = change.getByRole('button', { name: /Always allow/ });
     await becomes(() => always.isDisabled(), true);

@@ -10,7 +10,7 @@ await browse(async ({ page }) => {
   const lines = asked.getByRole('region', { name: 'Changes of poem.txt' });
   await lines.getByRole('cell', { name: 'added: LINE 40' }).waitFor();
   const file = asked.getByRole('checkbox', { name: /^poem\.txt/ });
-  const [one, two, three] = [1, 2, 3].map((part) => asked.getByRole('checkbox', { name: `Part ${part} of poem.txt` }));
+  const [one, two, three] = [1, 2, 3].map((part) => asked.getByRole('checkbox', { name: `Hunk ${part} of poem.txt` }));
   for (const box of [file, one, two, three]) assert.equal(await box.isChecked(), true);
   await accessible(page, 'a change that is chosen from');
 

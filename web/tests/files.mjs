@@ -17,7 +17,7 @@ await browse(async ({ page, root }) => {
   await accessible(page, 'formulas and a chart');
 
   await page.getByRole('link', { name: 'Files' }).click();
-  const tree = page.getByRole('tree', { name: 'Files of the folder' });
+  const tree = page.getByRole('tree', { name: 'Files in the folder' });
   const item = (name) => tree.getByRole('treeitem', { name, exact: true });
   await item('src').waitFor();
   assert.equal(await item('main.rs').count(), 0, 'a folder is closed at first');

@@ -72,7 +72,7 @@ await browse(async ({ page }) => {
   assert.deepEqual(sent.at(-1).images, [{ mediaType: 'image/png', data: DOT.toString('base64') }]);
   const thumb = last.getByRole('button', { name: /^Enlarge/ });
   await thumb.click();
-  const box = page.getByRole('dialog', { name: 'An image of your request' });
+  const box = page.getByRole('dialog', { name: 'Image in your request' });
   await box.getByRole('img').waitFor();
   await accessible(page, 'a picture that is open');
   await page.keyboard.press('Escape');

@@ -161,7 +161,7 @@ fn define(
         return Err("It has no instructions below its header.".to_owned());
     }
     if front.switch("disable") == Some(true) {
-        return Err("It is switched off by its key disable.".to_owned());
+        return Err("Its key disable turns it off.".to_owned());
     }
     let mut notes = front.notes.clone();
     let named = front.text("name").map(|name| name.to_ascii_lowercase().replace(' ', "-"));

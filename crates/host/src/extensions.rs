@@ -104,7 +104,7 @@ impl Client {
                     ExtensionState::Pending,
                     Some(format!("`trimtab mcp enable {}` shows and approves it.", server.entry.name)),
                 ),
-                ServerStanding::Off => (ExtensionState::Ignored, Some("It is switched off.".to_owned())),
+                ServerStanding::Off => (ExtensionState::Ignored, Some("It is off.".to_owned())),
             };
             Extension {
                 kind: ExtensionKind::Server,
@@ -227,7 +227,7 @@ fn hooks_in(hooks: &Hooks, folder: &str, rules: &[Rule]) -> Vec<Extension> {
             HookStanding::Pending => {
                 (ExtensionState::Pending, Some(format!("`trimtab hooks enable {}` shows and approves it.", hook.name)))
             }
-            HookStanding::Off => (ExtensionState::Ignored, Some("It is switched off.".to_owned())),
+            HookStanding::Off => (ExtensionState::Ignored, Some("It is off.".to_owned())),
         };
         let problem =
             hook.listed.problem.as_ref().map(|why| format!("It cannot be run, so it counts as failed: {why}."));

@@ -286,7 +286,7 @@ const SHAPES: &[(&str, &str, &str, &str, &str)] = &[
     ("agents/größe.md", "---\ndescription: x\n---\nWork.\n", "größe", "ignored", "Invalid name"),
     ("agents/empty.md", "---\nname: empty\ndescription: x\n---\n", "empty", "ignored", "no instructions"),
     ("agents/open.md", "---\nname: open\ndescription: x\nWork.\n", "open", "ignored", "does not end"),
-    ("agents/off.md", "---\nname: off\ndisable: true\n---\nWork.\n", "off", "ignored", "switched off"),
+    ("agents/off.md", "---\nname: off\ndisable: true\n---\nWork.\n", "off", "ignored", "turns it off"),
     ("agents/twin.md", "---\nname: plain\n---\nWork.\n", "twin", "ignored", "already uses the name plain"),
     // Skills.
     (

@@ -172,7 +172,7 @@ fn a_kill_of_trimtab_leaves_no_process_and_the_next_run_tells() {
     running.signal(Signal::KILL);
     running.wait();
     wait_until("nothing is left", || processes_with(&sleep).is_empty());
-    assert_eq!(program.run(&["ps"]).stdout, "No commands run in the background.\n");
+    assert_eq!(program.run(&["ps"]).stdout, "No background commands are running.\n");
     gate.open();
     program.provider.push(says("It ended."));
     let resumed = program.run(&["resume", "--json", "--approve", "auto"]);

@@ -438,7 +438,7 @@ fn help_is_enough_to_start() {
       answer         Answer a pending question and continue
       control        Control a running request: pause, steer, skip, cancel
       subtasks       Show and control sub-tasks: list, retry, skip, stop, steer
-      pills          List the workflows that you can call by name
+      pills          List pills and other workflows that you call with /NAME
 
     Review:
       changes        List changes, newest first, or show one
@@ -448,7 +448,7 @@ fn help_is_enough_to_start() {
 
     Sessions:
       sessions       List, show, fork, rename, export, or delete sessions
-      jobs           List running, queued, and waiting requests
+      jobs           List running, queued, and interrupted requests
       ps             List background commands
       stop-command   Stop a background command
       handoff        Continue in a new session with a summary, open to-dos, and the change history
@@ -477,9 +477,9 @@ fn help_is_enough_to_start() {
       config         Show the effective settings and where each comes from, or change one
       models         List the models of each provider
       mcp            List, add, approve, and check MCP servers
-      hooks          List hooks and approve those of a folder
+      hooks          List hooks, and approve hooks of a project
       extensions     List extensions: MCP servers, skills, agents, commands, hooks, and instructions
-      import         Import rules, servers, commands, and instructions of another program
+      import         Import rules, MCP servers, skills, and more from another tool
       completions    Print shell completions
       manual         Print the manual page
       help           Explain a command, or a topic such as permissions, undo, or models

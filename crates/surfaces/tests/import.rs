@@ -97,7 +97,7 @@ fn what_claude_code_has_is_listed_taken_over_once_and_never_with_secrets() {
     let rules = run(&program, &["rules"]).stdout;
     assert!(rules.contains("allow run_command: cargo test *") && !rules.contains(".env"), "{rules}");
     let done = run(&program, &["import", "claude", "--all"]).stdout;
-    assert!(done.contains("Took over 4 parts."), "{done}");
+    assert!(done.contains("Imported 4 entries."), "{done}");
     assert!(run(&program, &["rules"]).stdout.contains("deny read_file: .env"));
     let servers = run(&program, &["mcp", "list"]).stdout;
     assert!(servers.contains("github") && servers.contains("off"), "{servers}");
@@ -107,7 +107,7 @@ fn what_claude_code_has_is_listed_taken_over_once_and_never_with_secrets() {
     assert!(!written(&program).contains(SECRET), "no value is copied");
     // Again: nothing is left to do, and nothing is there twice.
     let again = run(&program, &["import", "claude", "--all"]).stdout;
-    assert!(again.contains("Took over 0 parts."), "{again}");
+    assert!(again.contains("Imported 0 entries."), "{again}");
     assert_eq!(std::fs::read_to_string(program.home().join("AGENTS.md")).expect("instructions"), own);
 }
 
@@ -124,7 +124,7 @@ fn codex_opencode_gemini_and_vscode_are_read_in_their_own_formats() {
     put(&home.join(".codex/prompts/explain.md"), "---\ndescription: Explain\n---\nExplain $ARGUMENTS.\n");
     put(&home.join(".codex/AGENTS.md"), "Be brief.\n");
     let done = run(&program, &["import", "codex", "--all"]).stdout;
-    assert!(done.contains("Took over 4 parts.") && done.contains("approval_policy"), "{done}");
+    assert!(done.contains("Imported 4 entries.") && done.contains("approval_policy"), "{done}");
     assert!(run(&program, &["pills"]).stdout.contains("explain"));
     let settings = std::fs::read_to_string(program.home().join("config.toml")).expect("settings");
     assert!(settings.contains("Bearer $WEB_TOKEN") && !settings.contains(SECRET), "{settings}");
@@ -137,7 +137,7 @@ fn codex_opencode_gemini_and_vscode_are_read_in_their_own_formats() {
     );
     put(&home.join(".config/opencode/agent/docs.md"), "---\ndescription: Writes\nmode: subagent\n---\nWrite.\n");
     let done = run(&program, &["import", "opencode", "--all"]).stdout;
-    assert!(done.contains("Took over 3 parts."), "{done}");
+    assert!(done.contains("Imported 3 entries."), "{done}");
     assert!(run(&program, &["extensions", "--kind", "agent"]).stdout.contains("docs"));
     assert!(run(&program, &["rules"]).stdout.contains("ask about run_command: git push *"));
 
@@ -147,7 +147,7 @@ fn codex_opencode_gemini_and_vscode_are_read_in_their_own_formats() {
     );
     put(&home.join(".gemini/commands/plan.toml"), "description = \"Plan\"\nprompt = \"Plan {{args}}\"\n");
     let done = run(&program, &["import", "gemini", "--all"]).stdout;
-    assert!(done.contains("Took over 3 parts."), "{done}");
+    assert!(done.contains("Imported 3 entries."), "{done}");
 
     put(&home.join(".config/Code/User/mcp.json"), r#"{"servers": {"github": {"command": "x"}, "bad name!": {}}}"#);
     let items = run(&program, &["import", "vscode", "--json"]).events();
@@ -159,7 +159,7 @@ fn codex_opencode_gemini_and_vscode_are_read_in_their_own_formats() {
 #[test]
 fn broken_and_missing_files_are_said_and_change_nothing() {
     let program = program();
-    assert!(run(&program, &["import", "claude"]).stdout.contains("Nothing was found."));
+    assert!(run(&program, &["import", "claude"]).stdout.contains("Found nothing to import."));
     put(&home(&program).join(".claude.json"), "{ not json");
     put(&home(&program).join(".codex/config.toml"), "not = [toml");
     let items = run(&program, &["import", "claude", "--json"]).events();

@@ -267,7 +267,7 @@ fn a_message_while_one_runs_is_passed_on_and_both_see_the_end() {
     assert_eq!(program.provider.requests().len(), 2, "no request of its own");
     assert_eq!(of(&second.events(), "answer")[0]["summary"], "Only the tests.");
     let jobs = program.run(&["jobs"]).stdout;
-    assert_eq!(jobs, "No requests are running or waiting.\n");
+    assert_eq!(jobs, "No requests are running or queued. `trimtab checkpoints` lists pending questions.\n");
 }
 
 #[test]

@@ -482,7 +482,10 @@ fn one_interrupt_cancels_and_keeps_what_was_said() {
     let kept = events.iter().find(|event| event["type"] == "reply.saved").expect("kept");
     assert_eq!((kept["partial"].as_bool(), kept["message"]["parts"][0]["text"].as_str().is_some()), (Some(true), true));
     program.provider.block_on(program.provider.closed(0));
-    assert_eq!(program.run(&["jobs"]).stdout, "No requests are running or waiting.\n");
+    assert_eq!(
+        program.run(&["jobs"]).stdout,
+        "No requests are running or queued. `trimtab checkpoints` lists pending questions.\n"
+    );
     let session = events[0]["session"].as_str().expect("an id");
     let shown = program.run(&["sessions", "show", session]).stdout;
     assert!(shown.contains("> hi") && shown.contains("Hel") && shown.contains("[Cancelled.]"), "{shown}");
@@ -764,7 +767,10 @@ fn a_budget_that_is_not_raised_ends_the_request() {
     let id = events.iter().find_map(|event| event["checkpoint"].as_str()).expect("an id").to_owned();
     assert_eq!(program.run(&["answer", &id, "stop"]).code, Some(4));
     assert_eq!(program.run(&["checkpoints"]).stdout, "There are no pending questions.\n");
-    assert_eq!(program.run(&["jobs"]).stdout, "No requests are running or waiting.\n");
+    assert_eq!(
+        program.run(&["jobs"]).stdout,
+        "No requests are running or queued. `trimtab checkpoints` lists pending questions.\n"
+    );
     assert_eq!(program.run(&["run", "--approve", "deny", "--budget", "0.0001", "hi"]).code, Some(4));
     assert!(program.provider.requests().is_empty());
 }

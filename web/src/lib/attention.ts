@@ -25,7 +25,7 @@ export const notifies = (): boolean => canNotify() && kept('notify') === 'yes' &
 /** Switches notifications on or off. Gives a sentence if the browser refuses. */
 export async function setNotify(on: boolean): Promise<string> {
   if (on && (await Notification.requestPermission()) !== 'granted') {
-    return 'The browser blocks notifications from this page. Allow them in the settings of the browser.';
+    return 'The browser blocks notifications from this page. Allow them in your browser settings.';
   }
   keep('notify', on ? 'yes' : null);
   return '';

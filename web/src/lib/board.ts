@@ -34,6 +34,7 @@ export function heading({ order, tasks }: Board, live: boolean): string {
   const all = tasks.length;
   if (!live || tasks.every(isOver)) return `${tasks.filter((task) => task.status === 'completed').length} of ${all} sub-tasks completed`;
   if (!order) return `${plural(all, 'sub-task')} planned, waiting for your answer`;
+  if (all === 1) return '🔄 Running 1 sub-task...';
   return order === 'sequential' ? `🔄 Running ${all} sub-tasks one after the other...` : `🔄 Running ${all} sub-tasks in parallel...`;
 }
 

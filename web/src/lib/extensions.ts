@@ -5,13 +5,13 @@ import type { Given } from './wire';
 export type Extension = Given<'ExtensionInfo'>;
 
 const KINDS: [string, string, string][] = [
-  ['mcp', 'MCP servers', 'Programs that give the model more tools.'],
-  ['skill', 'Skills', 'Notes that the model reads when it needs them.'],
-  ['command', 'Commands', 'Workflows that you call with a slash.'],
-  ['pill', 'Pills', 'Saved workflows that you call with a slash.'],
-  ['agent', 'Agents', 'Roles for sub-tasks, each with its own instructions.'],
-  ['hook', 'Hooks', 'Commands that run before and after tools.'],
-  ['instructions', 'Instructions', 'Files that every request follows.'],
+  ['mcp', 'MCP servers', 'Servers that give the model more tools.'],
+  ['skill', 'Skills', 'Instructions for one kind of work, which the model loads when it needs them.'],
+  ['command', 'Commands', 'Command files that you call with /NAME.'],
+  ['pill', 'Pills', 'Saved workflows that you call with /NAME.'],
+  ['agent', 'Agents', 'Workers for sub-tasks, each with its own instructions.'],
+  ['hook', 'Hooks', 'Programs that run at fixed points, such as before a tool call or after an edit.'],
+  ['instructions', 'Instructions', 'Files that every request includes, such as AGENTS.md.'],
 ];
 
 export interface ExtensionGroup {
@@ -33,4 +33,4 @@ export function extensionGroups(all: readonly Extension[]): ExtensionGroup[] {
 }
 
 /** A state as a chip shows it: its words and its color. */
-export const stateOf = (state: string): [string, string] => (state === 'loaded' ? ['Loaded', 'works'] : state === 'pending' ? ['Needs your OK', 'waits'] : state === 'ignored' ? ['Ignored', ''] : [state, '']);
+export const stateOf = (state: string): [string, string] => (state === 'loaded' ? ['Loaded', 'works'] : state === 'pending' ? ['Pending', 'waits'] : state === 'ignored' ? ['Ignored', ''] : [state, '']);

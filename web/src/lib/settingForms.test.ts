@@ -10,7 +10,7 @@ test('a setting is written below its section', () => {
 
 test('a setting has a title in words, with its unit', () => {
   expect(titleOf('commands.timeout_s')).toBe('Timeout (s)');
-  expect(titleOf('limits.budget_usd')).toBe('Budget of a session (USD)');
+  expect(titleOf('limits.budget_usd')).toBe('Budget per session (USD)');
   expect(titleOf('subtasks.auto_usd')).toBe('Auto (USD)');
   expect(titleOf('copilot.approval_mode')).toBe('Approval mode');
   expect(titleOf('model')).toBe('Model');

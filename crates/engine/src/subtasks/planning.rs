@@ -336,6 +336,7 @@ fn start(
     // Workers must not read the results of an earlier run.
     store_shared_document(step, request);
     let label = match order {
+        _ if run.plan.tasks.len() == 1 => StageLabel::RunningOneSubtask,
         ExecutionOrder::Sequential => StageLabel::RunningSubtasksInOrder(run.plan.tasks.len()),
         _ => StageLabel::RunningSubtasks(run.plan.tasks.len()),
     };

@@ -366,7 +366,7 @@ fn ended_words(ended: &EndedBackground) -> String {
         (BackgroundEndReason::Session, ..) => "ended with its session. It was not started again".to_owned(),
         (BackgroundEndReason::Killed, ..) => KILLED.to_owned(),
         (_, Some(code), _) => format!("exited with code {code}. read_output shows its output"),
-        (_, None, Some(signal)) => format!("was ended by {signal}. read_output shows its output"),
+        (_, None, Some(signal)) => format!("was killed by {signal}. read_output shows its output"),
         (_, None, None) => "ended".to_owned(),
     }
 }

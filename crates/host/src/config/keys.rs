@@ -202,8 +202,8 @@ pub const KEYS: &[SettingKey] = &[
         "autonomy",
         SettingKind::Choice(&["careful", "standard", "trusting"]),
         "\"standard\"",
-        "Level that sessions begin with. careful: ask before edits and all commands. standard: as apply.files and \
-         apply.commands say. trusting: also run commands in the sandbox if undo covers them.",
+        "Level that sessions begin with. careful: ask before edits and all commands. standard: follow apply.files \
+         and apply.commands. trusting: also run commands in the sandbox if undo covers them.",
     ),
     key(
         "apply.auto",
@@ -221,7 +221,7 @@ pub const KEYS: &[SettingKey] = &[
         "apply.confirm_deletes",
         SettingKind::Bool,
         "true",
-        "Ask before a file is deleted. false: as apply.files, but always ask about files that the model has not \
+        "Ask before a file is deleted. false: follow apply.files, but always ask about files that the model has not \
          read.",
     ),
     key(
@@ -261,7 +261,7 @@ pub const KEYS: &[SettingKey] = &[
         "commands.timeout_s",
         SettingKind::Int(1, 86_400),
         "120",
-        "Time limit of a command in seconds. At the limit, Trimtab asks you, offers the background, or stops it.",
+        "Time limit of a command in seconds. At the limit, Trimtab asks you what to do. Scripts stop the command.",
     ),
     key(
         "commands.timeouts",
@@ -483,7 +483,7 @@ pub const KEYS: &[SettingKey] = &[
         "false",
         "Print plain lines instead of a full-screen UI, for screen readers and simple terminals.",
     ),
-    key("tui.vim", SettingKind::Bool, "false", "Edit messages in the terminal UI with the keys of Vim."),
+    key("tui.vim", SettingKind::Bool, "false", "Edit messages in the terminal UI with Vim keys."),
     key(
         "tui.mouse",
         SettingKind::Bool,
@@ -513,7 +513,7 @@ pub const KEYS: &[SettingKey] = &[
         "context.handoff_at",
         SettingKind::Float(0.1, 1.0),
         "0.85",
-        "Share of the context window above which Trimtab does what context.strategy says.",
+        "Share of the context window above which Trimtab applies context.strategy.",
     ),
     key(
         "context.strategy",
@@ -708,7 +708,7 @@ pub const PROVIDER_KEYS: &[SettingKey] = &[
 pub const SERVER_KEYS: &[SettingKey] = &[
     key("command", SettingKind::List, "[]", "Program and arguments of a server that runs on this machine."),
     key("env", SettingKind::List, "[]", "Names of environment variables that the server gets."),
-    key("url", SettingKind::Text, "\"\"", "Address of a server that speaks HTTP."),
+    key("url", SettingKind::Text, "\"\"", "Address of an HTTP server."),
     key("headers", SettingKind::Headers, "{}", "HTTP headers for every request, with `$NAME` for a variable."),
     key("enabled", SettingKind::Bool, "true", "Whether the server is used."),
     key(

@@ -17,7 +17,7 @@ const LARGEST: u64 = 64 * 1024;
 
 /// What a project may say.
 const ALLOWED: &str = "autonomy, context.files, commands.ask, commands.deny, commands.network, commands.sandbox, commands.timeout_s, apply.auto, \
-                       apply.files and apply.commands";
+                       apply.files, and apply.commands";
 
 impl Profile {
     /// The settings in force in a trusted folder.
@@ -165,7 +165,7 @@ fn no_list(place: &Origin, path: &str, value: &Value) -> Problem {
 
 fn foreign(place: &Origin, path: &str) -> Problem {
     refused(place, &format!("a project cannot set {path}")).hint(format!(
-        "A project can set {ALLOWED}, and rules only more strictly. Put other settings into your own settings file."
+        "A project can set {ALLOWED}, but only more strictly than you. Put other settings into your own settings file."
     ))
 }
 

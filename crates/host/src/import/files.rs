@@ -30,7 +30,7 @@ pub(super) fn in_place(_: &ImportPlaces<'_>, kind: ImportKind, folder: &Path) ->
         _ => of_person(folder, LARGEST).into_iter().map(|file| (file.path, file.stem)).collect(),
     };
     let item = |(path, name): (PathBuf, String)| {
-        ImportItem::present(kind, shown(&name), &path, "read from where it is (`trimtab extensions`)")
+        ImportItem::present(kind, shown(&name), &path, "used in place (`trimtab extensions`)")
     };
     files.into_iter().map(item).collect()
 }
@@ -56,7 +56,12 @@ fn copy(
     let target = places.own(own_folder(kind)).join(format!("{stem}.md"));
     match std::fs::read_to_string(&target) {
         Ok(there) if there == text => ImportItem::present(kind, name, from, target.display().to_string()),
-        Ok(_) => ImportItem::ignored(kind, name, from, format!("{} is there with another text.", target.display())),
+        Ok(_) => ImportItem::ignored(
+            kind,
+            name,
+            from,
+            format!("{} already exists with different content.", target.display()),
+        ),
         Err(_) => {
             let becomes = target.display().to_string();
             ImportItem::new(kind, name, from, becomes, ImportAction::Files(vec![(target, text)]))
@@ -81,7 +86,7 @@ fn copy_skill(places: &ImportPlaces<'_>, from: &Path, name: &str, text: Result<S
         return match there == text {
             true => ImportItem::present(kind, shown_name, from, target.display().to_string()),
             false => {
-                let why = format!("{} is there with another text.", target.display());
+                let why = format!("{} already exists with different content.", target.display());
                 ImportItem::ignored(kind, shown_name, from, why)
             }
         };
@@ -99,7 +104,7 @@ fn copy_skill(places: &ImportPlaces<'_>, from: &Path, name: &str, text: Result<S
     }
     let becomes = target.display().to_string();
     let item = ImportItem::new(kind, shown_name, from, becomes, ImportAction::Files(files));
-    let note = format!("These files are not text or too large, and are left out: {}.", shown(&left_out.join(", ")));
+    let note = format!("Left out, because they are not text or too large: {}.", shown(&left_out.join(", ")));
     ImportItem { reasons: if left_out.is_empty() { Vec::new() } else { vec![note] }, ..item }
 }
 

@@ -7,8 +7,8 @@ use trimtab_vocab::{Rule, RuleVerdict};
 
 use super::{ImportAction, ImportItem, ImportKind, read, read_json, shown};
 
-const TOO_BROAD: &str = "It allows everything, so it is not taken over. Allow what you need, one by one.";
-const INNER_STAR: &str = "Patterns have `*` only at the end here.";
+const TOO_BROAD: &str = "It allows everything, so it is not imported. Add rules for what you need.";
+const INNER_STAR: &str = "Patterns can have `*` only at the end.";
 
 fn item(file: &Path, text: &str, rule: Result<Rule, String>) -> ImportItem {
     let name = shown(text);
@@ -60,12 +60,12 @@ fn claude_rule(verdict: RuleVerdict, text: &str) -> Result<Rule, String> {
             let path = what.unwrap_or("*");
             let path = path.strip_prefix("./").unwrap_or(path);
             if path.starts_with(['/', '~']) {
-                return Err("Rules about files are about files of the folder here.".to_owned());
+                return Err("Trimtab's file rules apply only to files in the folder.".to_owned());
             }
             rule(verdict, if tool == "Read" { "read_file" } else { "edit_file" }, path)
         }
         "Read" | "Edit" | "Write" => {
-            Err("Reading and editing in a trusted folder are settings here (files.apply), not rules.".to_owned())
+            Err("Rules that allow files are not imported. The setting apply.files controls edits.".to_owned())
         }
         _ => Err("Trimtab has no such tool.".to_owned()),
     }
@@ -136,7 +136,7 @@ pub(super) fn of_gemini(file: &Path) -> Vec<ImportItem> {
     let shell = |verdict: RuleVerdict, text: &str| match parts(text) {
         ("run_shell_command" | "ShellTool", Some(what)) => rule(verdict, "run_command", &format!("{what} *")),
         ("run_shell_command" | "ShellTool", None) => rule(verdict, "run_command", "*"),
-        _ => Err("Only rules about commands are taken over.".to_owned()),
+        _ => Err("Only rules about commands can be imported.".to_owned()),
     };
     of_file(file, |settings| {
         let tools = settings.get("tools");
@@ -158,7 +158,7 @@ pub(super) fn of_gemini(file: &Path) -> Vec<ImportItem> {
 }
 
 const HOOKS: &str = "Hooks run programs. To use them, copy them into hooks.json beside your settings.";
-const SETTING: &str = "It is a setting of that program. `trimtab config` shows the settings here.";
+const SETTING: &str = "It is a setting of the other tool. `trimtab config` shows Trimtab's settings.";
 
 /// Settings that mean something to the user and are not taken over.
 pub(super) fn other_settings(file: &Path, keys: &[&str]) -> Vec<ImportItem> {
@@ -205,7 +205,7 @@ mod tests {
             (allow, "Bash(git * main)", INNER_STAR),
             (deny, "Read(./secrets/**)", "deny read_file: secrets/* (everywhere)"),
             (deny, "Read(**/*.pem)", INNER_STAR),
-            (allow, "Edit", "Reading and editing in a trusted folder are settings here (files.apply), not rules."),
+            (allow, "Edit", "Rules that allow files are not imported. The setting apply.files controls edits."),
             (allow, "Teleport(x)", "Trimtab has no such tool."),
         ] {
             assert_eq!(said(verdict, text), expected, "{text}");

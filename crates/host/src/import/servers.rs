@@ -47,7 +47,7 @@ fn item(places: &ImportPlaces<'_>, file: &Path, name: &str, entry: &Value) -> Im
     let own: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' }).collect();
     let own = if is_server_name(name) { name.to_owned() } else { own.trim_matches('-').to_owned() };
     if !is_server_name(&own) {
-        return ImportItem::ignored(ImportKind::Server, shown(name), file, "A server cannot have this name here.");
+        return ImportItem::ignored(ImportKind::Server, shown(name), file, "Trimtab does not allow this server name.");
     }
     if places.profile.external.servers.iter().any(|known| known.name == own) {
         return ImportItem::present(ImportKind::Server, &own, file, format!("[mcp.{own}] in your settings"));
@@ -97,7 +97,7 @@ fn server(entry: &Map<String, Value>, name: &str, notes: &mut Vec<String>) -> Ne
         notes.push(format!("Its headers get their values from your environment: {}.", names.join(", ")));
     }
     if entry.contains_key("cwd") {
-        notes.push("Its working folder (cwd) is not taken over.".to_owned());
+        notes.push("Its working folder (cwd) is not imported.".to_owned());
     }
     NewServer { name: String::new(), command, url, env, headers, trusts_annotations: false }
 }

@@ -183,7 +183,7 @@ impl McpServers {
             let has =
                 |entries: &[ServerEntry], entry: &ServerEntry| entries.iter().any(|other| other.name == entry.name);
             let why = match server.entry() {
-                Ok(entry) if has(&user, &entry) => "your settings have a server of this name.".to_owned(),
+                Ok(entry) if has(&user, &entry) => "your settings have a server with this name.".to_owned(),
                 Ok(entry) if has(&entries, &entry) => "another server has this name.".to_owned(),
                 Ok(entry) => {
                     entries.push(entry);
@@ -239,7 +239,7 @@ impl McpServers {
                 continue;
             }
             problems.push(format!(
-                "{}, server {}: not used, because your settings have a server of this name.",
+                "{}, server {}: not used, because your settings have a server with this name.",
                 entries::PROJECT_FILE,
                 entry.name
             ));
@@ -251,7 +251,7 @@ impl McpServers {
             match (all.iter().any(|other| other.name == name), bound) {
                 (false, Ok(())) => all.push(entry),
                 (true, _) => problems.push(format!(
-                    "The editor's MCP server {name} is not used: your settings or {} have a server of this name.",
+                    "The editor's MCP server {name} is not used: your settings or {} have a server with this name.",
                     entries::PROJECT_FILE
                 )),
                 (_, Err(why)) => problems.push(format!("The editor's MCP server {name} is not used: {why}")),
@@ -370,7 +370,7 @@ impl McpServers {
     pub(crate) async fn connect(self: &Arc<Self>, server: &PlacedServer) -> Result<Arc<Connection>, McpError> {
         if server.standing != ServerStanding::On {
             let name = &server.entry.name;
-            return Err(McpError::NotConnected(format!("The MCP server {name} is not approved, or is switched off.")));
+            return Err(McpError::NotConnected(format!("The MCP server {name} is not approved, or is off.")));
         }
         let slot = self.slot(server);
         let mut state = slot.state.lock().await;
@@ -608,7 +608,7 @@ mod tests {
         let given = ["notes", "helper", "gone", "helper", ""].map(named);
         let notes = servers.use_in(&one, given.to_vec());
         assert_eq!(notes.len(), 3, "{notes:?}");
-        assert!(notes[0].contains("gone is not used: your settings have a server of this name"), "{notes:?}");
+        assert!(notes[0].contains("gone is not used: your settings have a server with this name"), "{notes:?}");
         let placed = |session, rules: &[Rule]| servers.placed(Some(&folder), Some(session), rules).0;
         let sources = |session| placed(session, &[]).iter().map(|server| server.entry.source).collect::<Vec<_>>();
         // The folder's server of the same name counts first.

@@ -386,12 +386,10 @@ impl OpenSession {
             Err(problem) => return peer.respond(&id, Err(problem_error(&problem))).await,
         };
         match composed.pill_miss() {
-            Some(PillMiss::Almost(name)) => {
-                self.say(&format!("No workflow has this name. Did you mean /{name}?")).await
-            }
+            Some(PillMiss::Almost(name)) => self.say(&format!("Unknown command. Did you mean /{name}?")).await,
             Some(PillMiss::Untrusted) => {
                 self.say(
-                    "The folder is not trusted, so its workflows cannot be called. The text is sent as a request.",
+                    "The folder is not trusted, so its pills and commands cannot be called. The text is sent as a request.",
                 )
                 .await;
             }

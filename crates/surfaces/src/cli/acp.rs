@@ -9,7 +9,7 @@ use super::{CliOutcome, place};
 use crate::acp;
 
 const EXAMPLES: &str = "\
-Your editor runs this command. In its settings for agents, set the command `trimtab` and the
+Your editor runs this command. In its agent settings, set the command `trimtab` and the
 argument `acp`. For Zed, add this to settings.json:
 
   {\"agent_servers\": {\"Trimtab\": {\"type\": \"custom\", \"command\": \"trimtab\", \"args\": [\"acp\"]}}}

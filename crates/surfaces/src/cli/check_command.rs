@@ -23,7 +23,7 @@ pub(super) struct CheckCommand {
     /// Check as if your only rule allowed commands that begin with PREFIX
     #[arg(long, value_name = "PREFIX")]
     allow: Vec<String>,
-    /// Check at this level of autonomy [default: that of the settings]
+    /// Check at this level of autonomy [default: the setting `autonomy`]
     #[arg(long, value_enum, value_name = "LEVEL")]
     autonomy: Option<AutonomyArg>,
     /// Check for this folder instead of the current one

@@ -201,7 +201,7 @@ impl Theatre {
     /// The same in a browser, until the server is told to end.
     async fn in_browser(&self) -> Result<CliOutcome, Problem> {
         print(&format!(
-            "{BEFORE}\nIn the browser, click on “{REQUEST}”, and send it.\nThen click on “New session” and “{SUBTASKS}”: Trimtab asks how to run its sub-tasks.\nThe sample tasks are in Tasks, under Backlog. Press Ctrl-C to stop.\n\n"
+            "{BEFORE}\nIn the browser, click “{REQUEST}” and send it.\nThen click “New session” and “{SUBTASKS}”. Trimtab asks how to run the sub-tasks.\nThe sample tasks are in Tasks, under Backlog. Press Ctrl-C to stop.\n\n"
         ))?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(broken)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(broken)?;

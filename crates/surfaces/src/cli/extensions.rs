@@ -14,7 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   trimtab extensions          list MCP servers, skills, agents, commands, hooks, and instructions
   trimtab extensions --kind agent    list only agents
-  trimtab extensions --json   the same as JSON";
+  trimtab extensions --json   print one JSON object per line";
 
 const KINDS: [&str; 7] = ["mcp", "skill", "agent", "command", "pill", "hook", "instructions"];
 
@@ -53,7 +53,7 @@ impl ExtensionsArgs {
         }
         found.problems.iter().for_each(|problem| note(&format!("note: {problem}")));
         if !found.trusted {
-            note("note: The folder is not trusted, so nothing of it is read (`trimtab trust`).");
+            note("note: The folder is not trusted, so Trimtab reads nothing in it (`trimtab trust`).");
         }
         Ok(CliOutcome::Done)
     }

@@ -14,7 +14,7 @@ use crate::words;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab hooks                                list your hooks and those of this folder
+  trimtab hooks                                list your hooks and the hooks of this folder
   trimtab hooks enable project:PostToolUse-1   show a hook of this folder and approve it
   trimtab hooks disable project:PostToolUse-1  stop using it";
 
@@ -30,7 +30,7 @@ pub(super) struct HooksArgs {
 
 #[derive(Debug, Subcommand)]
 enum HooksCommand {
-    /// List your hooks and those of this folder
+    /// List your hooks and the hooks of this folder
     List {
         /// Print one JSON object per line
         #[arg(long)]

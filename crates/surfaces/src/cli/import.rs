@@ -17,23 +17,23 @@ use crate::words::{one_line, sanitize};
 const EXAMPLES: &str = "\
 Examples:
   trimtab import claude                list what Claude Code has, and choose
-  trimtab import codex --only 1,3      take over these parts
-  trimtab import opencode --all        take over everything that is new
-  trimtab import gemini --dry-run      list, and change nothing";
+  trimtab import codex --only 1,3      import these entries
+  trimtab import opencode --all        import everything new
+  trimtab import gemini --dry-run      list without importing";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ImportArgs {
-    /// Program to import from
+    /// Tool to import from
     #[arg(value_enum)]
     from: ImportFrom,
-    /// Take over everything that is new
+    /// Import everything new
     #[arg(long, conflicts_with = "only")]
     all: bool,
-    /// Take over the parts with these numbers
+    /// Import the entries with these numbers
     #[arg(long, value_name = "N,M", value_delimiter = ',')]
     only: Vec<usize>,
-    /// List, and change nothing
+    /// List without importing anything
     #[arg(long, conflicts_with_all = ["all", "only"])]
     dry_run: bool,
     /// Print one JSON object per line
@@ -101,11 +101,11 @@ fn checked(items: &[ImportItem], only: Vec<usize>) -> Result<Vec<usize>, Problem
         let item = number.checked_sub(1).and_then(|at| items.get(at));
         let wrong = match item.map(|item| item.state) {
             Some(ImportState::New | ImportState::Present) => continue,
-            Some(ImportState::Ignored) => format!("Number {number} cannot be taken over."),
-            None => format!("Unknown number {number}."),
+            Some(ImportState::Ignored) => format!("Entry {number} cannot be imported."),
+            None => format!("There is no entry {number}."),
         };
         return Err(
-            Problem::new(ProblemKind::Usage, wrong).hint("Nothing was changed. The list says what can be taken over.")
+            Problem::new(ProblemKind::Usage, wrong).hint("Nothing was changed. The list shows what can be imported.")
         );
     }
     Ok(only)
@@ -113,7 +113,7 @@ fn checked(items: &[ImportItem], only: Vec<usize>) -> Result<Vec<usize>, Problem
 
 async fn asked(items: &[ImportItem]) -> Result<Vec<usize>, Problem> {
     keyboard::discard();
-    print("Take over which? Numbers such as 1,3, `all`, or Enter for nothing: ")?;
+    print("Which entries do you want to import? Numbers such as 1,3, `all`, or Enter for none: ")?;
     let typed = keyboard::line().await.unwrap_or_default();
     let typed = typed.trim();
     if typed.is_empty() || typed == "none" {
@@ -133,7 +133,7 @@ async fn asked(items: &[ImportItem]) -> Result<Vec<usize>, Problem> {
 
 fn list(items: &[ImportItem], json: bool) -> Result<(), Problem> {
     if items.is_empty() && !json {
-        return print("Nothing was found.\n");
+        return print("Found nothing to import.\n");
     }
     for (number, item) in (1..).zip(items) {
         let ImportItem { kind, name, from, state, becomes, reasons, .. } = item;
@@ -178,7 +178,7 @@ async fn take_over(
         }
     }
     if !json {
-        print(&format!("Took over {}.\n", Plural::new(done, "part")))?;
+        print(&format!("Imported {}.\n", Plural::new(done, "entry")))?;
     }
     Ok(())
 }

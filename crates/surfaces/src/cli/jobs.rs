@@ -12,7 +12,7 @@ use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab jobs           list running, queued, and waiting requests
+  trimtab jobs           list running, queued, and interrupted requests
   trimtab jobs --all     include finished requests";
 
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ impl JobsArgs {
             }
         }
         if jobs.is_empty() && !self.json {
-            print("No requests are running or waiting.\n")?;
+            print("No requests are running or queued. `trimtab checkpoints` lists pending questions.\n")?;
         }
         Ok(CliOutcome::Done)
     }

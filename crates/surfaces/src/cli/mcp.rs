@@ -18,8 +18,8 @@ const EXAMPLES: &str = "\
 Examples:
   trimtab mcp                                              list the servers
   trimtab mcp add github --env GITHUB_TOKEN -- github-mcp-server stdio
-  trimtab mcp add docs https://example.org/mcp             add a server that speaks HTTP
-  trimtab mcp enable github                                show a server of .mcp.json and approve it
+  trimtab mcp add docs https://example.org/mcp             add an HTTP server
+  trimtab mcp enable github                                show a server from .mcp.json and approve it
   trimtab rules add allow mcp \"github:list_issues\"         call a tool without asking";
 
 #[derive(Debug, Args)]
@@ -27,14 +27,14 @@ Examples:
 pub(super) struct McpArgs {
     #[command(subcommand)]
     command: Option<McpCommand>,
-    /// Use the .mcp.json of this folder [default: the current one]
+    /// Use this folder and its .mcp.json [default: the current one]
     #[arg(long, global = true, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 enum McpCommand {
-    /// List the servers of your settings and of this folder
+    /// List the servers in your settings and in this folder's .mcp.json
     List {
         /// Print one JSON object per line
         #[arg(long)]
@@ -62,7 +62,7 @@ enum McpCommand {
         /// Name of the server
         name: String,
     },
-    /// Enable a server, or show a server of .mcp.json and approve it
+    /// Enable a server, or show a server from .mcp.json and approve it
     Enable {
         /// Name of the server
         name: String,
@@ -75,7 +75,7 @@ enum McpCommand {
         /// Name of the server
         name: String,
     },
-    /// Connect the servers and list their tools
+    /// Connect to the servers and list their tools
     Tools {
         /// Name of the server [default: all]
         name: Option<String>,
@@ -83,7 +83,7 @@ enum McpCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Connect the servers and list their resources
+    /// Connect to the servers and list their resources
     Resources {
         /// Name of the server [default: all]
         name: Option<String>,
@@ -98,7 +98,7 @@ enum McpCommand {
         /// Address of the resource
         uri: String,
     },
-    /// Connect the servers and list their prompts
+    /// Connect to the servers and list their prompts
     Prompts {
         /// Name of the server [default: all]
         name: Option<String>,
@@ -119,7 +119,7 @@ enum McpCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Connect the servers and look for problems
+    /// Connect to the servers and look for problems
     Doctor,
     /// Serve other agents as an MCP server on standard input and output
     Serve,
@@ -217,15 +217,18 @@ impl Setup {
         }
         let server = NewServer { name: name.clone(), command, url, env, headers, trusts_annotations };
         config::add_server(&self.profile, &server)?;
-        print(&format!("Added {name} to {}. `trimtab mcp tools {name}` connects it.\n", self.profile.file.display()))?;
+        print(&format!(
+            "Added {name} to {}. `trimtab mcp tools {name}` lists its tools.\n",
+            self.profile.file.display()
+        ))?;
         Ok(CliOutcome::Done)
     }
 
     async fn remove(&self, name: &str) -> Result<CliOutcome, Problem> {
         let server = self.find(name).await?;
         if server.entry.source == ServerSource::Project {
-            return Err(Problem::new(ProblemKind::Usage, format!("{name} is a server of .mcp.json in this folder."))
-                .hint(format!("`trimtab mcp disable {name}` switches it off.")));
+            return Err(Problem::new(ProblemKind::Usage, format!("{name} is a server from .mcp.json in this folder."))
+                .hint(format!("`trimtab mcp disable {name}` turns it off.")));
         }
         config::remove_server(&self.profile, name)?;
         print(&format!("Removed {name}.\n"))?;

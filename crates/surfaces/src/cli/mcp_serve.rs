@@ -202,7 +202,7 @@ impl ProgressSigns {
 }
 
 const INSTRUCTIONS: &str = "Trimtab works on a folder for you: it reads, edits, and runs commands, records everything, and can undo its \
-changes. It asks a person before what its rules do not allow. Such a result has the status needs_user and says how the person answers.";
+changes. If its rules do not allow an action, it asks a person. Such a result has the status needs_user and shows how the person answers.";
 
 fn tools() -> Value {
     let session = json!({"type": "string", "description": "The session, from an earlier result"});
@@ -225,7 +225,7 @@ fn tools() -> Value {
         ),
         tool(
             "continue_session",
-            "Send another request to a session. Without a request, report what became of the last one, for example after a person \
+            "Send another request to a session. Without a request, report the result of the last one, for example after a person \
              has answered a question.",
             json!({"session": session, "request": {"type": "string"}}),
             &["session"],
@@ -240,7 +240,7 @@ fn tools() -> Value {
         ),
         tool(
             "rewind",
-            "Undo the latest file changes of a session. A file that was edited since is not touched.",
+            "Undo the latest file changes of a session. Later edits are kept. If they conflict, nothing is changed.",
             json!({"session": session, "steps": {"type": "integer", "minimum": 1, "description": "How many changes [default: 1]"}}),
             &["session"],
             json!({"readOnlyHint": false, "destructiveHint": false}),

@@ -116,7 +116,7 @@ enum CliCommand {
     Control(control::ControlArgs),
     /// Show and control sub-tasks: list, retry, skip, stop, steer
     Subtasks(subtasks::SubtasksArgs),
-    /// List running, queued, and waiting requests
+    /// List running, queued, and interrupted requests
     Jobs(jobs::JobsArgs),
     /// List background commands
     Ps(background::PsArgs),
@@ -134,7 +134,7 @@ enum CliCommand {
     Rules(rules::RulesArgs),
     /// List, add, approve, and check MCP servers
     Mcp(mcp::McpArgs),
-    /// List hooks and approve those of a folder
+    /// List hooks, and approve hooks of a project
     Hooks(hooks::HooksArgs),
     /// Explain whether a command would run automatically, ask, or be denied
     CheckCommand(check_command::CheckCommand),
@@ -162,11 +162,11 @@ enum CliCommand {
     Memory(memory::MemoryArgs),
     /// Generate and manage images: make, list, regenerate, select, save
     Images(images::Images),
-    /// List the workflows that you can call by name
+    /// List pills and other workflows that you call with /NAME
     Pills(pills::PillsArgs),
     /// List extensions: MCP servers, skills, agents, commands, hooks, and instructions
     Extensions(extensions::ExtensionsArgs),
-    /// Import rules, servers, commands, and instructions of another program
+    /// Import rules, MCP servers, skills, and more from another tool
     Import(import::ImportArgs),
     /// Apply one edit to the folder, all or nothing
     ApplyEdit(apply_edit::ApplyEdit),

@@ -166,8 +166,8 @@ impl TrustArgs {
         let instructions: Vec<String> = client.permissions().trust(&profile, &folder).await?;
         let mut said = format!("Trusted {shown}. Its files can be read, changed, and sent to the model.\n");
         let sentences = [
-            (Some(BoundFile::Skill), "Accepted skills: ", "You are asked again when one changes."),
-            (Some(BoundFile::Agent), "Accepted agents: ", "You are asked again when one changes."),
+            (Some(BoundFile::Skill), "Accepted skills: ", "Trimtab asks again when one changes."),
+            (Some(BoundFile::Agent), "Accepted agents: ", "Trimtab asks again when one changes."),
             (None, "Accepted as instructions: ", "Trimtab asks again when they change."),
         ];
         for (kind, accepted, asked) in sentences {

@@ -26,7 +26,7 @@ const EXAMPLES: &str = "\
 Examples:
   trimtab run \"Why does the build fail?\"        print the answer to standard output
   git diff | trimtab run \"Review this\"          add piped input to the request
-  trimtab run --output json \"Fix the test\"      print one JSON object: answer, changes, cost, session, status
+  trimtab run --output json \"Fix the test\"      print one JSON object at the end
   trimtab run --continue \"Now add a test\"       continue the latest session
   trimtab run --mode plan \"Add a dark theme\"    approve a plan before anything changes
   trimtab run --agent reviewer \"Check my diff\"  hand the request to an agent
@@ -40,7 +40,7 @@ pub(super) struct RunArgs {
     #[arg(value_name = "PROMPT")]
     words: Vec<OsString>,
     /// Choose what to print to standard output
-    #[arg(long, value_enum, value_name = "FORM", default_value = "text")]
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: OutputArg,
     /// Print events as JSON lines and nothing else (same as `--output events`)
     #[arg(long, conflicts_with = "output")]

@@ -110,7 +110,7 @@ impl Serve {
                 format!("{} accepts connections from other machines, and the traffic is not encrypted.", self.addr),
             )
             .hint(
-                "Give a certificate (--tls-cert, --tls-key), or listen at 127.0.0.1 behind a tunnel such as \
+                "Give a certificate (--tls-cert, --tls-key), or listen on 127.0.0.1 behind a tunnel such as \
                  `ssh -L`. --allow-remote overrides this check.",
             ));
         }

@@ -79,7 +79,7 @@ fn notes(change: &DiffFile<'_>, before: &[u8], after: &[u8], is_binary: bool) ->
     } else if let (Some(old), Some(new)) = (line_ends(before), line_ends(after))
         && old != new
     {
-        notes.push(format!("line ends {old} → {new}"));
+        notes.push(format!("line endings {old} → {new}"));
     }
     notes
 }

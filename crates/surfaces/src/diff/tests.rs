@@ -160,7 +160,7 @@ fn what_would_steer_the_terminal_or_hide_is_seen() {
 fn line_ends_and_a_missing_last_one_are_seen() {
     insta::assert_snapshot!(both("a\r\nb\r\n", "a\nb"), @r"
     src/a.rs  +2 −2  ++--
-      line ends CRLF → LF
+      line endings CRLF → LF
     @@ src/a.rs:1 @@
     1   - a^M
     2   - b^M
@@ -169,7 +169,7 @@ fn line_ends_and_a_missing_last_one_are_seen() {
         \ No newline at end of file
 
     src/a.rs  +2 −2  ++--
-      line ends CRLF → LF
+      line endings CRLF → LF
     @@ src/a.rs:1 @@
     1 - a^M                                │ 1 + a
     2 - b^M                                │ 2 + b

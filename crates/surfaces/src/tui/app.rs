@@ -694,9 +694,9 @@ impl App {
                     Mode::Plan => Mode::Auto,
                 };
                 self.show_hint(match self.status.mode {
-                    Mode::Chat => "chat: answer without tools",
+                    Mode::Chat => "chat: answers without tools",
                     Mode::Plan => "plan: reads and plans, changes nothing",
-                    _ => "auto: Trimtab decides",
+                    _ => "auto: does what the request needs",
                 });
             }
             Some(KeyAction::CycleEffort) => self.set_effort(Effort::next(self.status.effort)),

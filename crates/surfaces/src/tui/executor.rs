@@ -42,7 +42,7 @@ pub(super) struct Executor {
 }
 
 /// What is said where no server of this machine has a model.
-const NO_LOCAL_MODEL: &str = "No model server answers on this machine. Start llama.cpp, Ollama, LM Studio, or vLLM with a model, \
+const NO_LOCAL_MODEL: &str = "No model server is running on this machine. Start llama.cpp, Ollama, LM Studio, or vLLM with a model, \
                               or type its address.";
 
 /// What can be called by `/name`, with what it is for.

@@ -268,7 +268,7 @@ impl SetupDialog {
                 page.row += room;
                 page.gap();
                 page.problem(&self.problem, theme);
-                page.write("enter or a number selects · esc later", theme.style(StyleName::Dim));
+                page.write("enter or a number to choose · esc not now", theme.style(StyleName::Dim));
                 None
             }
             SetupPage::Address { typed } => {
@@ -381,7 +381,7 @@ mod tests {
           7. Address of a server        for example 127.0.0.1:8080
           8. The demo                   no key, no network; the model is a recording
 
-        enter or a number selects · esc later
+        enter or a number to choose · esc not now
         ");
         assert_eq!(press(&mut setup, &["6"]), SetupChoice::Local);
         setup.failed("Ollama does not answer.");

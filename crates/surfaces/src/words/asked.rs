@@ -88,7 +88,7 @@ fn blocked_host(attempt: &HostAttempt) -> String {
     let HostAttempt { host, port, address, .. } = attempt;
     let host = super::command_line(host);
     match (address, attempt.range()) {
-        (Some(address), Some(range)) => format!("  {host}:{port} leads to {address} ({range})"),
+        (Some(address), Some(range)) => format!("  {host}:{port} resolves to {address} ({range})"),
         (None, Some(range)) => format!("  {host}:{port} ({range})"),
         _ => format!("  {host}:{port}"),
     }

@@ -7,7 +7,7 @@ use crate::conversation::BackgroundNotice;
 /// Bytes of a command in a line.
 const COMMAND: usize = 80;
 /// What a list of none says.
-pub(crate) const NONE_RUNNING: &str = "No commands run in the background.";
+pub(crate) const NONE_RUNNING: &str = "No background commands are running.";
 /// The hint for `/stop` without an ID.
 pub(crate) const WHICH_COMMAND: &str = "Invalid ID. /ps lists the background commands and their IDs.";
 
@@ -44,7 +44,7 @@ fn end_words(why: BackgroundEndReason, exit_code: Option<i32>, signal: Option<&s
         (BackgroundEndReason::Session, ..) => "ended with the session".to_owned(),
         (BackgroundEndReason::Killed, ..) => "ended when Trimtab was interrupted. It was not started again".to_owned(),
         (_, Some(code), _) => format!("exited with code {code}"),
-        (_, None, Some(signal)) => format!("was ended by {signal}"),
+        (_, None, Some(signal)) => format!("was killed by {signal}"),
         (_, None, None) => "ended".to_owned(),
     }
 }

@@ -8,7 +8,7 @@ use super::one_line;
 const NONE: &str =
     "There are no extensions. MCP servers, skills, agents, commands, hooks, and AGENTS.md files are listed here.";
 /// Shown for a folder that is not trusted.
-const UNTRUSTED: &str = "The folder is not trusted, so nothing of it is read (`trimtab trust`).";
+const UNTRUSTED: &str = "The folder is not trusted, so Trimtab reads nothing in it (`trimtab trust`).";
 
 /// All of them, a line each, with the reasons below.
 pub(crate) fn extensions(found: &Extensions) -> String {

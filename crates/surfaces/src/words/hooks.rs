@@ -23,7 +23,7 @@ pub(crate) fn list(hooks: &Hooks, folder: &str, rules: &[Rule], trusted: bool) -
         lines.push(one_line(&format!("Ignored in {}: {}", ignored.file.display(), ignored.problem)));
     }
     if !trusted {
-        lines.push("The folder is not trusted, so nothing of it is read (`trimtab trust`).".to_owned());
+        lines.push("The folder is not trusted, so Trimtab reads nothing in it (`trimtab trust`).".to_owned());
     }
     lines.join("\n")
 }
@@ -63,7 +63,7 @@ pub(crate) fn described(hook: &KnownHook) -> String {
         true => {
             "It runs in the sandbox. It cannot reach the network, and it can write in the folder only after a tool ran."
         }
-        false => "It is your own hook. It runs outside of the sandbox.",
+        false => "It is your own hook. It runs outside the sandbox.",
     };
     lines.push(format!("  {fence}"));
     lines.join("\n")

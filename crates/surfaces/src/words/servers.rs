@@ -8,8 +8,8 @@ use super::command_line;
 pub(crate) fn described(server: &PlacedServer) -> String {
     let entry = &server.entry;
     let of = match entry.source {
-        ServerSource::Editor => "of your editor",
-        _ => "of .mcp.json",
+        ServerSource::Editor => "from your editor",
+        _ => "from .mcp.json",
     };
     let mut lines = vec![format!("Server {} {of}:", entry.name)];
     let is_web = entry.argv.is_empty();

@@ -28,6 +28,7 @@ pub(crate) fn heading(board: &SubtaskBoard) -> String {
             SubtaskSummary::Completed(completed, all).to_string()
         }
         None => format!("{} planned, waiting for your answer", format::plural(all, "sub-task")),
+        Some(_) if all == 1 => "🔄 Running 1 sub-task...".to_owned(),
         Some(ExecutionOrder::Sequential) => format!("🔄 Running {all} sub-tasks one after the other..."),
         Some(_) => format!("🔄 Running {all} sub-tasks in parallel..."),
     }

@@ -125,7 +125,11 @@ fn a_server_of_the_folder_never_takes_the_place_of_the_users_own() {
     .expect("writes");
     let listed = scene.program.run(&["mcp"]);
     assert!(listed.stdout.contains("user") && !listed.stdout.contains("project"), "{}", listed.stdout);
-    assert!(listed.stderr.contains("not used, because your settings have a server of this name"), "{}", listed.stderr);
+    assert!(
+        listed.stderr.contains("not used, because your settings have a server with this name"),
+        "{}",
+        listed.stderr
+    );
     let called = scene.program.run(&["mcp", "call", "helper", "echo", r#"{"text": "mine"}"#]);
     assert_eq!(called.stdout, "mine\n", "{}", called.stderr);
     assert!(!scene.program.project().join("taken").exists());

@@ -80,7 +80,7 @@ fn a_form_is_answered_from_another_process() {
     assert!(shown.contains("  | Where should it go?[2J") && shown.contains("1. Place"), "{shown}");
     // The form has its own rules.
     let refused = scene.program.run(&["answer", &id, "submit", "--text", r#"{"place": "a"}"#]);
-    assert!(refused.stderr.contains("The form does not take this answer"), "{} {}", refused.stdout, refused.stderr);
+    assert!(refused.stderr.contains("The form does not accept this answer"), "{} {}", refused.stdout, refused.stderr);
     assert!(replies(&scene).is_empty());
     scene.program.run(&["answer", &id, "submit", "--text", r#"{"place": "Oslo"}"#]);
     terminal.wait_for("Done.");

@@ -62,7 +62,7 @@ fn a_server_that_is_switched_off_ends_while_the_program_goes_on() {
     assert!(!servers(&scene).is_empty());
     std::fs::write(scene.folder().join("go"), "").expect("writes");
     wait_until("the third model call", || scene.program.provider.requests().len() > 2);
-    assert!(scene.last_message().contains("is not approved, or is switched off"), "{}", scene.last_message());
+    assert!(scene.last_message().contains("is not approved, or is off"), "{}", scene.last_message());
     wait_until("no process of the server", || servers(&scene).is_empty());
     assert_eq!(scene.lines("calls").len(), 1, "only the call that had begun");
     running.signal(Signal::INT);

@@ -57,7 +57,7 @@ fn a_resource_of_a_pending_server_is_not_read() {
     scene.says("I do not know.");
     let ran = scene.program.run(&["run", "Read @notes:notes://readme"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("is not approved, or is switched off"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is not approved, or is off"), "{}", ran.stderr);
     let prompt = scene.program.run(&["run", "/notes:summarize releases"]);
     assert_eq!(prompt.code, Some(1), "{} {}", prompt.stdout, prompt.stderr);
     assert!(scene.lines("started").is_empty());

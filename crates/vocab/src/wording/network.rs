@@ -9,7 +9,7 @@ sentences! {
             "Trimtab blocked the connection to {host}: no rule allows commands to reach it. The user is asked when the command fails.",
         Denied(host: String) => "Trimtab blocked the connection to {host}: a rule of the user denies it.",
         NotPublic(host: String, address: String) =>
-            "Trimtab blocked the connection to {host}: it leads to {address}, which is not a public address, and no rule names that address.",
+            "Trimtab blocked the connection to {host}: it resolves to {address}, which is not a public address, and no rule names that address.",
         OtherHost(host: String) => "Trimtab blocked the request to {host}: its Host header names another host.",
         Unreachable(host: String) => "Trimtab cannot connect to {host}.",
         NoPassword => "Trimtab's proxy needs the password in the variable http_proxy of the command.",

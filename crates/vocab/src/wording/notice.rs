@@ -89,19 +89,19 @@ sentences! {
             "Hooks of this folder that you have not approved in their current version: {names}. They are off. `trimtab hooks` lists them, and `trimtab hooks enable NAME` shows and approves one.",
         HookFailed(command: String, reason: String) => "The hook `{command}` failed: {reason}.",
         HookChangedCall(command: String, tool: String, input: String) =>
-            "The hook `{command}` gave {tool} other arguments: {input}",
+            "The hook `{command}` changed the arguments of {tool}: {input}",
         HookContinues(command: String, reason: String) => "The hook `{command}` asks the model to continue: {reason}",
         // Skills.
         SkillsPending(names: String) =>
             "Skills of this folder that you have not accepted in their current version: {names}. They are off. `/NAME` shows one and asks, and `trimtab trust` accepts all.",
-        SkillsAccepted(names: String) => "Accepted skills: {names}. You are asked again when one changes.",
+        SkillsAccepted(names: String) => "Accepted skills: {names}. Trimtab asks again when one changes.",
         SkillTooLarge(name: String, window: u64) =>
             "The skill {name} is not loaded: with it, skills would fill more than a quarter of the context window ({window} tokens).",
         SkillMissing(name: String) => "The skill {name} can no longer be read. The request runs without it.",
         // Agents.
         AgentsPending(names: String) =>
             "Agents of this folder that you have not accepted in their current version: {names}. They are off. `@agent-NAME` shows one and asks, and `trimtab trust` accepts all.",
-        AgentsAccepted(names: String) => "Accepted agents: {names}. You are asked again when one changes.",
+        AgentsAccepted(names: String) => "Accepted agents: {names}. Trimtab asks again when one changes.",
         AgentModelUnknown(name: String, model: String, instead: String) =>
             "The agent {name} asks for the model {model}, which is not among the models of your settings or agents. It runs with {instead}.",
         NoSuchAgent(name: String) => "There is no agent named {name}. `trimtab extensions` lists agents.",
@@ -113,11 +113,11 @@ sentences! {
             "This asks for an image, but no image model is set (models.image, for example \"xai/grok-imagine-image-2.0\"), so the model answers in text. For a drawing as a file, ask for an SVG by name, as in \"Draw the logo as logo.svg\".",
         NoTools(model: String) => "{model} cannot use tools. It answers with one JSON object instead.",
         WindowLearned(model: String, window: Plural) =>
-            "The conversation does not fit {model}, which holds about {window}. Shortening it and trying again.",
+            "The conversation does not fit into the context window of {model} (about {window}). Shortening it and trying again.",
         PicturesLeftOut(model: String) =>
             "{model} cannot read images, so they are left out. Choose a model that can with --model or models.vision.",
         ProtocolChanged(model: String, protocol: String) =>
-            "{model} does not work well this way. Continuing with answer.protocol = \"{protocol}\".",
+            "{model} does not work well with its current protocol. Continuing with answer.protocol = \"{protocol}\".",
         FallbackModel(before: String, after: String) =>
             "{before} is still overloaded. The request continues with {after} (models.fallback).",
         TooManyPictures(asked: u32, most: u32) => "You asked for {asked} images. At most {most} are generated at a time.",
@@ -151,7 +151,7 @@ sentences! {
     pub enum Objection {
         // Put together elsewhere.
         Words(words: String) => "{words}",
-        ServerForm(problem: String) => "The form does not take this answer: {problem}",
+        ServerForm(problem: String) => "The form does not accept this answer: {problem}",
         Busy => "A request is running or waiting for an answer. Cancel it first, then try again.",
         HistoryMoves => "An undo or redo is in progress. Try again when it is done.",
         RunsInBackground(ids: String) =>
@@ -216,6 +216,7 @@ sentences! {
         Loaded(files: usize) => "📂 Loaded {files} files",
         Understanding => "Understanding the request...",
         BreakingDown => "Breaking the request down into sub-tasks...",
+        RunningOneSubtask => "🔄 Running 1 sub-task...",
         RunningSubtasks(count: usize) => "🔄 Running {count} sub-tasks in parallel...",
         RunningSubtasksInOrder(count: usize) => "🔄 Running {count} sub-tasks one after the other...",
         MergingSubtasks => "Merging the changes of the sub-tasks...",

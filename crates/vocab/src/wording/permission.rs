@@ -165,7 +165,7 @@ sentences! {
         OwnSettings => "it holds Trimtab's own settings",
         Versions => "it belongs to version control, which runs programs from there",
         Instructions => "models follow the instructions in it",
-        Agent => "other agents obey it",
+        Agent => "other agents follow it",
         Editor => "editors run what it says",
         Pipeline => "continuous integration runs what it says",
         Hooks => "git hooks run what it says",

@@ -41,14 +41,14 @@ sentences! {
         NoSuchAgent(name: String, names: String) => "There is no agent named {name}. Agents: {names}.",
         NoAgents(name: String) => "There is no agent named {name}, and there are no others.",
         AgentUnreadable(reason: String) => "{reason}",
-        NoSuchAgentHint => "`trimtab extensions` lists agents and says why a file is not used.",
+        NoSuchAgentHint => "`trimtab extensions` lists agents, and shows why a file is ignored.",
         AgentNotAccepted(state: String) => "Not done: {state}.",
         AgentNotAcceptedHint =>
             "Read the file and run `trimtab trust` to accept all agents of the folder, or call the agent where you can be asked.",
         AgentTooLarge(name: String, window: u64) =>
             "The instructions of the agent {name} fill more than a quarter of the context window ({window} tokens).",
         AgentTooLargeHint => "Shorten the file of the agent, or use a model with a larger window.",
-        NoPlaceForWorkers => "This session has no place for workers, so it cannot run an agent.",
+        NoPlaceForWorkers => "This session cannot start workers, so it cannot run an agent.",
         // Pictures.
         FewerPictures(made: usize, count: u32) => "The provider generated only {made} of {count} images.",
         FewerPicturesHint => "Ask for the others again.",

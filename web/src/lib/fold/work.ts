@@ -65,7 +65,7 @@ function endOf(why: string, exitCode?: number | null, signal?: string | null): s
   if (why === 'session') return 'ended with the session';
   if (why === 'killed') return 'ended when Trimtab was interrupted. It was not started again';
   if (typeof exitCode === 'number') return `exited with code ${exitCode}`;
-  return signal ? `was ended by ${signal}` : 'ended';
+  return signal ? `was killed by ${signal}` : 'ended';
 }
 
 export const workEvents = {

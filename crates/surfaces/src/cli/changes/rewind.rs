@@ -41,9 +41,9 @@ Examples:
   trimtab rewind --change 3 --file src/a.rs    undo one file of change #3
   trimtab rewind --change 3 --hunk src/a.rs:2  undo one hunk of change #3
   trimtab rewind --messages             list the messages that you can go back to
-  trimtab rewind --to 4 --preview       show what going back to before message 4 changes
-  trimtab rewind --to 4                 go back: the conversation and the files
-  trimtab rewind --undo                 undo that
+  trimtab rewind --to 4 --preview       preview going back to before message 4
+  trimtab rewind --to 4                 restore the files and the conversation
+  trimtab rewind --undo                 undo the rewind to a message
   trimtab forward                       redo the latest undone change";
 
 #[derive(Debug, Args)]

@@ -72,7 +72,7 @@ const TRIALS: [ProtocolTrial; 5] = [
 
 #[derive(Debug, Args)]
 pub(super) struct ModelTest {
-    /// The model to try, as PROVIDER/NAME
+    /// Model to test, as PROVIDER/NAME
     model: String,
     /// Limit each task to this many seconds
     #[arg(long, default_value_t = 300, value_name = "SECONDS", value_parser = whole::<u64>)]

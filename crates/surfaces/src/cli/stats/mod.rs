@@ -306,7 +306,7 @@ impl Counts {
         let percent = self.completion() * 100.0;
         let ended = |status| format::number(self.ended(status));
         let mut text = format!(
-            "requests   {}: {} completed ({percent:.0}% of finished requests), {} not done, {} failed, {} cancelled, {} need your answer, {} reached a limit\n",
+            "requests   {}: {} completed ({percent:.0}% of finished requests), {} not done, {} failed, {} cancelled, {} waiting for your answer, {} at a limit\n",
             format::number(self.requests.len()),
             ended(Status::Completed),
             ended(Status::NotDone),
@@ -315,7 +315,7 @@ impl Counts {
             ended(Status::NeedsUser),
             ended(Status::Limit),
         );
-        text += &format!("stopped    {} while running\n", format::number(self.stopped));
+        text += &format!("stopped    {} by you while running\n", format::number(self.stopped));
         text += &format!("replies    {:.1} per request on average\n", self.average_steps());
         let (calls, failed) = (format::plural(self.calls, "model call"), format::number(self.failed_calls));
         text += &format!("calls      {calls}, {failed} failed\n");

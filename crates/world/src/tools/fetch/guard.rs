@@ -108,8 +108,8 @@ pub(super) fn allow(host: &str, address: IpAddr, is_here: bool) -> Result<(), St
     let leads_here = address.is_loopback() || address.is_unspecified();
     if leads_here && !is_here {
         return Err(format!(
-            "{host} leads to this machine ({address}), though its name does not say so. \
-             Fetch http://localhost with the port if that is meant."
+            "{host} resolves to this machine ({address}). \
+             To fetch from it, use http://localhost with the port."
         ));
     }
     Ok(())
@@ -119,7 +119,7 @@ pub(super) fn allow(host: &str, address: IpAddr, is_here: bool) -> Result<(), St
 pub(super) fn allow_at_all(host: &str, address: IpAddr) -> Result<(), String> {
     if is_metadata(plain(address)) {
         return Err(format!(
-            "{host} is a link-local address or leads to one, where clouds give out the keys of their machines. \
+            "{host} is or resolves to a link-local address, where cloud machines get their credentials. \
              It is never fetched."
         ));
     }

@@ -103,7 +103,7 @@ async fn redirects_are_followed_on_the_host_and_reported_elsewhere() {
     insta::assert_snapshot!(said("/port").await.1, @"http://127.0.0.1:PORT/port redirects to http://127.0.0.1:1/ : fetch that address to continue.");
     insta::assert_snapshot!(said("/name").await.1, @"http://127.0.0.1:PORT/name redirects to an address that is not fetched. The URL contains a user name or password. Remove it: credentials are never sent.");
     insta::assert_snapshot!(said("/file").await.1, @"http://127.0.0.1:PORT/file redirects to an address that is not fetched. Only http and https addresses are fetched, not file.");
-    insta::assert_snapshot!(said("/meta").await.1, @"169.254.169.254 is a link-local address or leads to one, where clouds give out the keys of their machines. It is never fetched.");
+    insta::assert_snapshot!(said("/meta").await.1, @"169.254.169.254 is or resolves to a link-local address, where cloud machines get their credentials. It is never fetched.");
     heard.lock().expect("a lock").clear();
     let (status, text) = said("/round").await;
     assert_eq!(status, ToolStatus::Error);
@@ -248,6 +248,6 @@ async fn what_is_not_fetched_is_said_in_a_sentence() {
     insta::assert_snapshot!(said("example.com/page").await, @"`example.com/page` is not a URL (relative URL without a base). Write the complete URL, such as https://example.com/page.");
     insta::assert_snapshot!(said("file:///etc/passwd").await, @"Only http and https addresses are fetched, not file.");
     insta::assert_snapshot!(said("https://me:secret@example.com/").await, @"The URL contains a user name or password. Remove it: credentials are never sent.");
-    insta::assert_snapshot!(said("http://169.254.169.254/latest/meta-data/").await, @"169.254.169.254 is a link-local address or leads to one, where clouds give out the keys of their machines. It is never fetched.");
+    insta::assert_snapshot!(said("http://169.254.169.254/latest/meta-data/").await, @"169.254.169.254 is or resolves to a link-local address, where cloud machines get their credentials. It is never fetched.");
     insta::assert_snapshot!(said("http://127.0.0.1:1/").await, @"http://127.0.0.1:1/ cannot be fetched: no connection: Connection refused. Check the address; the machine may also be offline.");
 }
