@@ -240,7 +240,7 @@ fn other_arguments_of_a_hook_are_judged_again_and_shown() {
     let ended = work(&program, "run_command", &json!({"command": "ls"}));
     let events = ended.events();
     assert_eq!(of(&events, "command.started")[0]["command"], "echo changed");
-    assert!(ended.stdout.contains("changed the arguments of run_command"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("gave run_command new arguments"), "{}", ended.stdout);
     // What a hook puts in its place is not what was harmless.
     own(&program, "PreToolUse", "Bash", &update("rm -rf /"));
     let ended = work(&program, "run_command", &json!({"command": "ls"}));

@@ -89,7 +89,7 @@ sentences! {
             "Hooks of this folder that you have not approved in their current version: {names}. They are off. `trimtab hooks` lists them, and `trimtab hooks enable NAME` shows and approves one.",
         HookFailed(command: String, reason: String) => "The hook `{command}` failed: {reason}.",
         HookChangedCall(command: String, tool: String, input: String) =>
-            "The hook `{command}` changed the arguments of {tool}: {input}",
+            "The hook `{command}` gave {tool} new arguments: {input}",
         HookContinues(command: String, reason: String) => "The hook `{command}` asks the model to continue: {reason}",
         // Skills.
         SkillsPending(names: String) =>
