@@ -275,11 +275,7 @@ impl App {
                 self.status.model = model;
             }
             Msg::Warned(text) => self.transcript.note(LineMark::Warning, text),
-            Msg::Status(line) => {
-                if let Some(own) = &mut self.status.own {
-                    own.ended(line);
-                }
-            }
+            Msg::Status(line) => self.status.show(line),
             Msg::NotReady(problem) => match &mut self.view {
                 Some(Overlay::Setup(setup)) => setup.failed(problem),
                 _ => self.show_hint(problem),
@@ -302,6 +298,11 @@ impl App {
                 }
             }
         }
+        self.after_news(now)
+    }
+
+    /// What is due after any news.
+    fn after_news(&mut self, now: Time) -> Vec<Cmd> {
         let due = self.status.autonomy.due(now);
         self.send_autonomy(due);
         self.dialogs.refresh(now, true);

@@ -301,7 +301,7 @@ pub(crate) fn nothing_left(day: &Day) {
         names
     };
     let home = day.program.home();
-    let known = ["drawer", "owners", "server", "trimtab.db", "rules", "config.toml", "audit.key"];
+    let known = ["caches", "drawer", "owners", "server", "trimtab.db", "rules", "config.toml", "audit.key"];
     let strange: Vec<String> = names(&home).into_iter().filter(|name| !known.contains(&name.as_str())).collect();
     if !strange.is_empty() {
         day.wrong(format!("the data folder has {strange:?}"));

@@ -105,7 +105,7 @@ fn a_file_of_an_approved_hook_cannot_be_written_by_a_command() {
     assert!(!ran.exists() && outcomes(&ended) == ["failed"], "{}", ended.stdout);
     let approved = program.run(&["hooks", "enable", "PostToolUse-1", "--yes"]);
     assert!(
-        approved.stdout.contains("format.sh") && approved.stdout.contains("outside of the sandbox"),
+        approved.stdout.contains("format.sh") && approved.stdout.contains("outside the sandbox"),
         "{approved:?}"
     );
     let before = std::fs::read_to_string(&script).expect("a file");

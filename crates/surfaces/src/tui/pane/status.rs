@@ -218,6 +218,13 @@ impl StatusLine {
         self.own.as_mut().and_then(|own| own.due(known))
     }
 
+    /// Shows what the user's own program has printed.
+    pub(in crate::tui) fn show(&mut self, line: String) {
+        if let Some(own) = &mut self.own {
+            own.ended(line);
+        }
+    }
+
     /// What is known, under the names that status line programs of others read, and under those of this program.
     fn as_json(&self, session: Option<&str>) -> Value {
         let usage = &self.known.usage;

@@ -227,7 +227,7 @@ async fn a_name_that_leads_to_metadata_or_to_this_machine_is_refused() {
         let url = Url::parse(&format!("http://{name}:{port}/")).expect("an address");
         let seen = web.fetch(url.as_str()).await;
         assert_eq!(seen.status, ToolStatus::Error);
-        assert!(seen.text.starts_with(name) && seen.text.contains("leads to"), "{}", seen.text);
+        assert!(seen.text.starts_with(name) && seen.text.contains("resolves to"), "{}", seen.text);
         // Also when only the resolver of the connection learns of it.
         let error = web.here.get(url).send().await.expect_err("refused");
         assert!(guard::refused(&error).is_some_and(|why| why.starts_with(name)), "{error:?}");
