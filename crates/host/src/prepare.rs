@@ -70,7 +70,7 @@ async fn merged(
     let pair = |file: workers::MergedFile| {
         let mode = file.after.as_ref().map_or(NEW_FILE, |(_, mode)| *mode);
         let after = file.after.map(|(bytes, _)| bytes);
-        BeforeAfter { path: file.path, before: file.before, after, mode, is_unsaved: false }
+        BeforeAfter { path: file.path, before: file.before, after, mode, is_unsaved: file.is_unsaved }
     };
     let is_change = |pair: &BeforeAfter| {
         let before = pair.before.as_ref().map(|(bytes, state)| (bytes, state.mode));
@@ -391,6 +391,9 @@ fn no_effect(edit: &Edit, kind: RefusalKind) -> Option<NoEffect> {
 /// A file to change, unless its path is misleading for the user who approves it.
 async fn read(workspace: &dyn Workspace, folder: &str, path: &str) -> Result<FileNow, String> {
     let now = workspace.read(folder, path).await?;
+    if let Some(reason) = now.silence() {
+        return Err(reason);
+    }
     match trimtab_engine::hidden_by_links(path, folder, &now.real) {
         Some(refusal) => Err(refusal.into()),
         None => Ok(now),
