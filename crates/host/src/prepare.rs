@@ -262,10 +262,10 @@ async fn placed(
     let gone = BeforeAfter { path, before: Some((bytes.clone(), state)), after: None, mode, is_unsaved };
     let ProposedChange::Move { to, .. } = change else { return Ok(vec![gone]) };
     match read(workspace, folder, to).await? {
-        FileNow { path, content: None, .. } => {
-            // The text that the user sees moves.
+        FileNow { path, content: None, unsaved: new, .. } => {
+            // The text that the user sees moves. It may meet one that was never saved.
             let after = Some(unsaved.unwrap_or(bytes));
-            Ok(vec![gone, BeforeAfter { path, before: None, after, mode, is_unsaved: false }])
+            Ok(vec![gone, BeforeAfter { path, before: None, after, mode, is_unsaved: new.is_some() }])
         }
         FileNow { path, .. } => Err(format!("{path} exists already; nothing was moved.")),
     }

@@ -220,7 +220,7 @@ fn an_id_that_is_pending_is_refused_and_the_first_request_is_answered() {
 /// A call of an editor that keeps no order; none: it only notifies.
 fn any_call(dice: &mut Dice, editor: &mut Editor, session: &str, folder: &str) -> Option<i64> {
     let place = json!({"sessionId": session, "cwd": folder, "mcpServers": []});
-    Some(match dice.below(12) {
+    Some(match dice.below(13) {
         0..=4 => editor.prompt(session, "Do something"),
         5 => editor.request("session/load", place),
         6 => editor.request("session/resume", place),
@@ -228,6 +228,7 @@ fn any_call(dice: &mut Dice, editor: &mut Editor, session: &str, folder: &str) -
         8 => editor.request("session/set_mode", json!({"sessionId": session, "modeId": "auto"})),
         9 => editor.request("session/list", json!({})),
         10 => editor.prompt(session, "/changes"),
+        11 if dice.once_in(8) => editor.request("session/delete", json!({"sessionId": session})),
         _ => {
             editor.notify("session/cancel", json!({"sessionId": session}));
             return None;
@@ -276,8 +277,9 @@ fn calls_in_any_order_are_each_answered_once() {
     }
     // What still waits for an answer ends when its session is closed, and nothing else is left.
     for session in &sessions {
-        editor.call("session/resume", json!({"sessionId": session, "cwd": folder, "mcpServers": []}));
-        editor.call("session/close", json!({"sessionId": session}));
+        // It may be deleted.
+        ids.push(editor.request("session/resume", json!({"sessionId": session, "cwd": folder, "mcpServers": []})));
+        ids.push(editor.request("session/close", json!({"sessionId": session})));
     }
     for id in &ids {
         editor.answer_to(*id);

@@ -338,6 +338,50 @@ fn an_editor_that_has_a_session_open_takes_over_when_the_other_one_is_killed() {
 }
 
 #[test]
+fn a_session_that_is_deleted_right_before_the_editor_ends_is_gone() {
+    let program = program();
+    let gate = program.provider.gate();
+    program.provider.push(says("Never seen.").gated(&gate));
+    let (mut editor, session) = open(&program, json!({}));
+    editor.prompt(&session, "Think for long");
+    program.provider.block_on(program.provider.wait_for_requests(1));
+    editor.request("session/delete", json!({"sessionId": session}));
+    let (status, stderr) = editor.close();
+    assert!(status.success() && stderr.is_empty(), "{status} {stderr}");
+    let mut again = started(&program, json!({}));
+    assert_eq!(again.call("session/list", json!({}))["sessions"], json!([]));
+}
+
+#[test]
+fn a_file_that_is_moved_onto_a_new_buffer_asks() {
+    let program = program();
+    program.provider.push(uses("move_file", &json!({"from": "hello.txt", "to": "new.txt"})));
+    program.provider.always(says("Done."));
+    let (mut editor, session) = open(&program, with_buffers());
+    let prompt = editor.prompt(&session, "Move hello.txt to new.txt");
+    let (mut answered, mut is_asked, began) = (Vec::new(), false, Instant::now());
+    while !editor.is_answered(prompt) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{:#?}", editor.messages());
+        for message in editor.messages() {
+            if message.get("method").is_none() || message.get("id").is_none() || answered.contains(&message["id"]) {
+                continue;
+            }
+            answered.push(message["id"].clone());
+            if message["method"] == "fs/read_text_file" {
+                let is_new = message["params"]["path"].as_str().is_some_and(|path| path.ends_with("new.txt"));
+                let text = if is_new { "never saved\n" } else { "hello world\n" };
+                editor.answer(&message, json!({"content": text}));
+            } else {
+                is_asked |= message.to_string().contains("new.txt has unsaved changes in your editor");
+                editor.choose(&message, "never");
+            }
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(is_asked && !program.project().join("new.txt").exists());
+}
+
+#[test]
 fn cancel_without_a_prompt_and_cancel_after_the_end_do_nothing() {
     let program = program();
     program.provider.always(says("Hello."));

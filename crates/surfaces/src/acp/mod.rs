@@ -34,7 +34,7 @@ use agent_client_protocol_schema::v1::{
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncWrite};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 use trimtab_host::config::{self, Profile};
 use trimtab_host::{Client, NO_FOLDER};
@@ -53,8 +53,8 @@ const OPEN_SESSIONS: usize = 64;
 const CALLS: usize = 16;
 /// How long to wait for the end of a session's work before it is deleted.
 const DELETE_PATIENCE: Duration = Duration::from_secs(2);
-/// How long a session that was closed has to end, once the client is gone.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long sessions that were closed or deleted have to end, once the client is gone.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(4);
 /// Sessions of one page of a list.
 const PAGE: usize = 1_000;
 
@@ -67,8 +67,15 @@ pub(crate) async fn serve(
 ) -> io::Result<()> {
     let (peer, writing) = Peer::new(output);
     let ending = client.clone();
-    let agent =
-        EditorAgent { client, profile, peer, initialized: None, sessions: HashMap::new(), closing: HashMap::new() };
+    let agent = EditorAgent {
+        client,
+        profile,
+        peer,
+        initialized: None,
+        sessions: HashMap::new(),
+        closing: HashMap::new(),
+        deleting: JoinSet::new(),
+    };
     tokio::pin!(writing);
     let ended = tokio::select! {
         biased;
@@ -106,6 +113,8 @@ struct EditorAgent {
     sessions: HashMap<SessionId, SessionHandle>,
     /// Sessions that were told to close, and may not have yet.
     closing: HashMap<SessionId, JoinHandle<HandedOver>>,
+    /// Sessions that are being deleted.
+    deleting: JoinSet<()>,
 }
 
 /// How a session is opened.
@@ -146,10 +155,14 @@ impl EditorAgent {
             handle.task.abort();
             let _ = handle.task.await;
         }
-        // What the client has closed is cancelled before the program ends.
-        for task in self.closing.into_values() {
-            let _ = tokio::time::timeout(CLOSE_PATIENCE, task).await;
-        }
+        // What the client has closed is cancelled before the program ends, and what it has deleted is gone.
+        let _ = tokio::time::timeout(CLOSE_PATIENCE, async {
+            for task in self.closing.into_values() {
+                let _ = task.await;
+            }
+            while self.deleting.join_next().await.is_some() {}
+        })
+        .await;
         // Background commands end with the program.
         self.client.commands().end_all().await;
         self.peer.finish().await;
@@ -416,7 +429,8 @@ impl EditorAgent {
             None => self.closing.remove(&session),
         };
         let (client, peer, id) = (self.client.clone(), self.peer.clone(), id.clone());
-        tokio::spawn(async move {
+        while self.deleting.try_join_next().is_some() {}
+        self.deleting.spawn(async move {
             if let Some(open) = open {
                 let _ = open.await;
             }
