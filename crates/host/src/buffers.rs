@@ -23,9 +23,16 @@ use crate::{Client, StreamController};
 /// The texts of an editor.
 #[async_trait]
 pub trait EditorBuffers: Send + Sync {
-    /// The text of a file as the editor has it; none: the editor does not tell.
-    async fn text(&self, path: &Path) -> Option<String>;
+    /// The text of a file as the editor has it; none: the editor does not have it.
+    ///
+    /// # Errors
+    /// When the editor does not answer: then nobody knows whether the file has unsaved changes.
+    async fn text(&self, path: &Path) -> Result<Option<String>, SilentEditor>;
 }
+
+/// An editor that does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SilentEditor;
 
 /// The editors that have sessions open in this process.
 #[derive(Clone, Default)]
@@ -65,21 +72,22 @@ struct EditorWorkspace {
 
 impl EditorWorkspace {
     /// The text of a file in the editor, if it is not what the disk has.
-    async fn unsaved(&self, folder: &str, now: &FileNow) -> Option<Vec<u8>> {
-        let on_disk = match &now.content {
-            Some((bytes, _)) => Some(std::str::from_utf8(bytes).ok()?),
+    async fn unsaved(&self, folder: &str, now: &FileNow) -> Result<Option<Vec<u8>>, SilentEditor> {
+        let on_disk = match &now.content.as_ref().map(|(bytes, _)| std::str::from_utf8(bytes)) {
+            Some(Ok(text)) => Some(*text),
+            Some(Err(_)) => return Ok(None),
             None => None,
         };
         // An editor knows a file by the name that it was opened with: a link, or its target.
         let mut paths: Vec<PathBuf> = vec![Path::new(folder).join(&now.path), Path::new(folder).join(&now.real)];
         paths.dedup();
         for path in paths {
-            let text = self.buffers.text(&path).await.and_then(|text| unsaved_text(on_disk, &text));
+            let text = self.buffers.text(&path).await?.and_then(|text| unsaved_text(on_disk, &text));
             if text.is_some() {
-                return text;
+                return Ok(text);
             }
         }
-        None
+        Ok(None)
     }
 }
 
@@ -113,7 +121,7 @@ impl Workspace for EditorWorkspace {
     async fn perform_read(&self, folder: &str, op: &ReadOp) -> ReadResult {
         if let ReadOp::Read { path, offset, limit } = op
             && let Ok(now) = self.local.read(folder, path).await
-            && let Some(text) = self.unsaved(folder, &now).await
+            && let Ok(Some(text)) = self.unsaved(folder, &now).await
             && let Ok(place) = ReadScope::open(Path::new(folder))
         {
             return tools::read_unsaved(&place, path, text, *offset, *limit).await;
@@ -123,8 +131,15 @@ impl Workspace for EditorWorkspace {
 
     async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String> {
         let mut now = self.local.read(folder, path).await?;
-        now.unsaved = self.unsaved(folder, &now).await;
+        match self.unsaved(folder, &now).await {
+            Ok(unsaved) => now.unsaved = unsaved,
+            Err(SilentEditor) => now.is_editor_silent = true,
+        }
         Ok(now)
+    }
+
+    async fn read_saved(&self, folder: &str, path: &str) -> Result<FileNow, String> {
+        self.local.read_saved(folder, path).await
     }
 
     async fn rest(&self, session: &SessionId) {

@@ -44,7 +44,7 @@ pub(crate) async fn read(hands: &dyn Workspace, folder: &str, path: &str) -> Opt
 }
 
 async fn read_plain(hands: &dyn Workspace, folder: &str, path: &str) -> Option<(String, String)> {
-    match hands.read(folder, path).await {
+    match hands.read_saved(folder, path).await {
         Ok(FileNow { content: Some((bytes, state)), real, .. }) if !sensitive_paths::has_secret(&real) => {
             Some((String::from_utf8_lossy(&bytes).into_owned(), state.hash))
         }

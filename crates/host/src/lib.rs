@@ -70,7 +70,7 @@ mod workspace;
 pub use access::confirmation_code;
 pub use actor::durable::first_words;
 pub use agents::{Agents, IgnoredAgent, KnownAgent};
-pub use buffers::EditorBuffers;
+pub use buffers::{EditorBuffers, SilentEditor};
 pub use client::{Answered, Client, LONGEST_TEXT, SendTo, Sent, World};
 pub use compose::{BROAD, ComposedRequest, Manner, NO_FOLDER, PillMiss, RequestDraft, WhenBusy, broad_hint};
 pub use extensions::{Extension, ExtensionKind, ExtensionState, Extensions};

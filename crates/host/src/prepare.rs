@@ -70,7 +70,7 @@ async fn merged(
     let pair = |file: workers::MergedFile| {
         let mode = file.after.as_ref().map_or(NEW_FILE, |(_, mode)| *mode);
         let after = file.after.map(|(bytes, _)| bytes);
-        BeforeAfter { path: file.path, before: file.before, after, mode, is_unsaved: false }
+        BeforeAfter { path: file.path, before: file.before, after, mode, is_unsaved: file.is_unsaved }
     };
     let is_change = |pair: &BeforeAfter| {
         let before = pair.before.as_ref().map(|(bytes, state)| (bytes, state.mode));
@@ -262,10 +262,10 @@ async fn placed(
     let gone = BeforeAfter { path, before: Some((bytes.clone(), state)), after: None, mode, is_unsaved };
     let ProposedChange::Move { to, .. } = change else { return Ok(vec![gone]) };
     match read(workspace, folder, to).await? {
-        FileNow { path, content: None, .. } => {
-            // The text that the user sees moves.
+        FileNow { path, content: None, unsaved: new, .. } => {
+            // The text that the user sees moves. It may meet one that was never saved.
             let after = Some(unsaved.unwrap_or(bytes));
-            Ok(vec![gone, BeforeAfter { path, before: None, after, mode, is_unsaved: false }])
+            Ok(vec![gone, BeforeAfter { path, before: None, after, mode, is_unsaved: new.is_some() }])
         }
         FileNow { path, .. } => Err(format!("{path} exists already; nothing was moved.")),
     }
@@ -391,6 +391,9 @@ fn no_effect(edit: &Edit, kind: RefusalKind) -> Option<NoEffect> {
 /// A file to change, unless its path is misleading for the user who approves it.
 async fn read(workspace: &dyn Workspace, folder: &str, path: &str) -> Result<FileNow, String> {
     let now = workspace.read(folder, path).await?;
+    if let Some(reason) = now.silence() {
+        return Err(reason);
+    }
     match trimtab_engine::hidden_by_links(path, folder, &now.real) {
         Some(refusal) => Err(refusal.into()),
         None => Ok(now),

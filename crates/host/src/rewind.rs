@@ -88,7 +88,7 @@ impl RewindWalk<'_> {
         let itself = self.workspace.itself(self.folder, &way.path).await.filter(is_as_left);
         let read = match itself {
             Some(state) => Ok(At { state, fresh: None }),
-            None => self.workspace.read(self.folder, &way.path).await.map(|now| {
+            None => self.workspace.read_saved(self.folder, &way.path).await.map(|now| {
                 let (fresh, state) = now.content.unzip();
                 At { state, fresh }
             }),

@@ -279,11 +279,16 @@ async fn content(store: &dyn Store, session: &SessionId, state: Option<&FileStat
     bytes.map(|bytes| Some((bytes, state.mode))).ok_or_else(lost)
 }
 
+/// A file on the disk, and the text of the user's editor if that is another one.
+type CurrentFile = (Option<(Vec<u8>, FileState)>, Option<Vec<u8>>);
+
 /// A file before and after the changes of workers.
 pub(crate) struct MergedFile {
     pub(crate) path: String,
     pub(crate) before: Option<(Vec<u8>, FileState)>,
     pub(crate) after: Content,
+    /// The user's editor has another text than the disk, which the changes are made on.
+    pub(crate) is_unsaved: bool,
     /// The sub-tasks that changed it.
     by: Vec<String>,
 }
@@ -304,15 +309,18 @@ pub(crate) async fn merge_parts(
             let at = match places.get(&write.path) {
                 Some(at) => *at,
                 None => {
-                    let before = match current(store, workspace, folder, worker, write).await? {
-                        Ok(before) => before,
+                    let (before, unsaved) = match current(store, workspace, folder, worker, write).await? {
+                        Ok(current) => current,
                         Err(reason) => {
                             let files = vec![write.path.clone()];
                             return Ok(Err(MergeObstacle { reason, files, others: Vec::new() }));
                         }
                     };
-                    let after = before.as_ref().map(|(bytes, state)| (bytes.clone(), state.mode));
-                    files.push(MergedFile { path: write.path.clone(), before, after, by: Vec::new() });
+                    let on_disk = before.as_ref().map(|(bytes, state)| (bytes.clone(), state.mode));
+                    let is_unsaved = unsaved.is_some();
+                    let mode = on_disk.as_ref().map_or(0o644, |(_, mode)| *mode);
+                    let after = unsaved.map(|text| (text, mode)).or(on_disk);
+                    files.push(MergedFile { path: write.path.clone(), before, after, is_unsaved, by: Vec::new() });
                     places.insert(write.path.clone(), files.len() - 1);
                     files.len() - 1
                 }
@@ -361,22 +369,29 @@ fn inside<'a>(paths: &BTreeSet<&'a str>, folder: &str) -> impl Iterator<Item = &
     below.take_while(move |path| path.starts_with(&start)).collect::<Vec<_>>().into_iter()
 }
 
-/// What the folder has at the path of a change. A link is never followed where the change is about the link itself.
+/// What the folder has at the path of a change, and the text of the user's editor if that is another one. A link is
+/// never followed where the change is about the link itself.
 async fn current(
     store: &dyn Store,
     workspace: &dyn Workspace,
     folder: &str,
     worker: &SessionId,
     write: &FileWrite,
-) -> Result<Result<Option<(Vec<u8>, FileState)>, String>, StoreError> {
+) -> Result<Result<CurrentFile, String>, StoreError> {
     let is_about_link = [&write.before, &write.after].into_iter().flatten().any(FileState::is_link);
     let found = if is_about_link { workspace.itself(folder, &write.path).await } else { None };
     let other = || Ok(Err(format!("{} is not what it was when the sub-tasks started.", write.path)));
     match found {
-        None => Ok(workspace.read(folder, &write.path).await.map(|now| now.content)),
+        None => {
+            let now = workspace.read(folder, &write.path).await;
+            Ok(now.and_then(|now| match now.silence() {
+                Some(reason) => Err(reason),
+                None => Ok((now.content, now.unsaved)),
+            }))
+        }
         Some(Some(link)) if Some(&link) == write.before.as_ref() => {
             let target = content(store, worker, Some(&link)).await?;
-            Ok(Ok(target.map(|(target, _)| (target, link))))
+            Ok(Ok((target.map(|(target, _)| (target, link)), None)))
         }
         Some(_) => other(),
     }

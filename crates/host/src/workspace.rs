@@ -37,6 +37,18 @@ pub struct FileNow {
     pub content: Option<(Vec<u8>, FileState)>,
     /// Its text in the user's editor, where that is not what the disk has.
     pub unsaved: Option<Vec<u8>>,
+    /// The user's editor does not answer, so nobody knows whether it has another text.
+    pub is_editor_silent: bool,
+}
+
+impl FileNow {
+    /// Why the file must not be changed just now, if the user's editor may have another text of it.
+    pub(crate) fn silence(&self) -> Option<String> {
+        let path = &self.path;
+        self.is_editor_silent.then(|| {
+            format!("{path} was not changed: your editor does not answer whether it has unsaved changes of this file.")
+        })
+    }
 }
 
 /// Loads the bytes of a set by their hash, one file after the other: a set of ten thousand files is never in memory
@@ -90,6 +102,12 @@ pub trait Workspace: Send + Sync {
     }
     /// Reads a file that is to be changed; a sentence when that cannot be.
     async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String>;
+
+    /// A file as the disk has it, whatever the user's editor shows.
+    async fn read_saved(&self, folder: &str, path: &str) -> Result<FileNow, String> {
+        self.read(folder, path).await
+    }
+
     /// The state of a file that may be too large to be read, if there is one and it can be found out.
     async fn state(&self, folder: &str, path: &str) -> Option<FileState> {
         let _ = (folder, path);
@@ -330,7 +348,7 @@ impl Workspace for LocalWorkspace {
             // What `..` means depends on the links before it, so the text alone does not tell.
             let climbs = Path::new(&path).components().any(|part| part == Component::ParentDir);
             let name = if climbs { real.clone() } else { relative(opened.path(), Path::new(&path)) };
-            Ok(FileNow { path: name, real, content, unsaved: None })
+            Ok(FileNow { path: name, real, content, unsaved: None, is_editor_silent: false })
         })
         .await
     }

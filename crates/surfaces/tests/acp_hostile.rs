@@ -217,6 +217,81 @@ fn an_id_that_is_pending_is_refused_and_the_first_request_is_answered() {
     assert_eq!(program.provider.requests().len(), 1);
 }
 
+/// A call of an editor that keeps no order; none: it only notifies.
+fn any_call(dice: &mut Dice, editor: &mut Editor, session: &str, folder: &str) -> Option<i64> {
+    let place = json!({"sessionId": session, "cwd": folder, "mcpServers": []});
+    Some(match dice.below(13) {
+        0..=4 => editor.prompt(session, "Do something"),
+        5 => editor.request("session/load", place),
+        6 => editor.request("session/resume", place),
+        7 => editor.request("session/close", json!({"sessionId": session})),
+        8 => editor.request("session/set_mode", json!({"sessionId": session, "modeId": "auto"})),
+        9 => editor.request("session/list", json!({})),
+        10 => editor.prompt(session, "/changes"),
+        11 if dice.once_in(8) => editor.request("session/delete", json!({"sessionId": session})),
+        _ => {
+            editor.notify("session/cancel", json!({"sessionId": session}));
+            return None;
+        }
+    })
+}
+
+/// Answers some of the questions that the agent has asked, in one way or another.
+fn answer_some(dice: &mut Dice, editor: &mut Editor, answered: &mut usize) {
+    let asked: Vec<Value> =
+        editor.messages().into_iter().filter(|message| message["method"] == "session/request_permission").collect();
+    for request in asked.iter().skip(*answered) {
+        match dice.below(4) {
+            0 => {}
+            1 => editor.answer(request, json!({"outcome": {"outcome": "cancelled"}})),
+            2 => editor.choose(request, "never"),
+            _ => editor.choose(request, "allow"),
+        }
+    }
+    *answered = asked.len();
+}
+
+#[test]
+fn calls_in_any_order_are_each_answered_once() {
+    let program = program();
+    program.provider.answer_with(|request: &Request| {
+        let messages = request.body["messages"].as_array().map_or(0, Vec::len);
+        if messages % 3 == 1 { uses("run_command", &json!({"command": "touch made"})) } else { says("Done.") }
+    });
+    let mut editor = Editor::start(&program);
+    editor.initialize(json!({}));
+    let folder = folder(&program);
+    let sessions: Vec<String> = (0..3).map(|_| editor.open(&folder)).collect();
+    let folder = folder.to_str().expect("a path");
+    let (seed, calls) = Dice::seed_and_lines(250);
+    let (mut dice, mut ids, mut answered) = (Dice::new(seed), Vec::new(), 0);
+    for _ in 0..calls {
+        let session = dice.pick(&sessions).cloned().expect("a session");
+        ids.extend(any_call(&mut dice, &mut editor, &session, folder));
+        if dice.once_in(3) {
+            std::thread::sleep(Duration::from_millis(dice.below(15)));
+        }
+        if dice.once_in(4) {
+            answer_some(&mut dice, &mut editor, &mut answered);
+        }
+    }
+    // What still waits for an answer ends when its session is closed, and nothing else is left.
+    for session in &sessions {
+        // It may be deleted.
+        ids.push(editor.request("session/resume", json!({"sessionId": session, "cwd": folder, "mcpServers": []})));
+        ids.push(editor.request("session/close", json!({"sessionId": session})));
+    }
+    for id in &ids {
+        editor.answer_to(*id);
+    }
+    let messages = editor.messages();
+    let answers =
+        |id: i64| messages.iter().filter(|message| message["id"] == id && message.get("method").is_none()).count();
+    assert!(ids.iter().all(|id| answers(*id) == 1), "seed {seed:#x}");
+    let (status, stderr) = editor.close();
+    assert!(status.success() && stderr.is_empty(), "seed {seed:#x}: {status} {stderr}");
+}
+
 /// Who is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
@@ -320,6 +395,33 @@ fn shown(editor: &Editor) -> Vec<String> {
     editor.messages().iter().filter_map(update).collect()
 }
 
+/// What the log has of the same: the requests and the tool calls, in their order.
+fn logged(program: &Program, session: &str) -> Vec<String> {
+    let exported = program.run(&["sessions", "export", session]);
+    assert_eq!(exported.code, Some(0), "{}", exported.stderr);
+    let exported: Value = serde_json::from_str(&exported.stdout).expect("JSON");
+    let events = exported["events"].as_array().expect("events");
+    let status = |call: &Value| {
+        let ended = events.iter().rfind(|event| event["type"] == "tool.finished" && event["call"] == *call);
+        match ended.map(|event| &event["status"]) {
+            Some(status) if status == "ok" || status == "partial" => "completed",
+            Some(_) => "failed",
+            None => "in_progress",
+        }
+    };
+    let mut calls = Vec::new();
+    let mut line = |event: &Value| match event["type"].as_str()? {
+        "request.received" => Some(format!("user_message_chunk {}", event["text"].as_str()?)),
+        "tool.started" if !calls.contains(&event["call"]) => {
+            calls.push(event["call"].clone());
+            let kind = if event["name"] == "edit_file" { "edit" } else { "execute" };
+            Some(format!("tool_call \"{kind}\" \"{}\"", status(&event["call"])))
+        }
+        _ => None,
+    };
+    events.iter().filter_map(&mut line).collect()
+}
+
 fn check_recovery(program: &Program, session: &str, what: &str) {
     let mut editor = Editor::start(program);
     editor.initialize(json!({}));
@@ -352,6 +454,8 @@ fn check_recovery(program: &Program, session: &str, what: &str) {
         seen.push(shown(&editor));
     }
     assert_eq!(seen[0], seen[1], "{what}");
+    let (recorded, is_recorded) = (logged(program, session), |line: &&String| !line.starts_with("agent_message_chunk"));
+    assert_eq!(seen[0].iter().filter(is_recorded).cloned().collect::<Vec<_>>(), recorded, "{what}");
     let count = |line: &str| seen[0].iter().filter(|known| known.as_str() == line).count();
     assert_eq!(count(&format!("user_message_chunk {REQUEST}")), 1, "{what}: {:?}", seen[0]);
     assert_eq!(count("tool_call \"edit\" \"completed\""), 1, "{what}: {:?}", seen[0]);

@@ -3,6 +3,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 
+#[path = "browser/editor.rs"]
+mod editor;
 #[path = "browser/flows.rs"]
 mod flows;
 #[path = "browser/people.rs"]

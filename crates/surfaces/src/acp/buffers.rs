@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{ReadTextFileRequest, ReadTextFileResponse};
 use async_trait::async_trait;
-use trimtab_host::EditorBuffers;
+use trimtab_host::{EditorBuffers, SilentEditor};
 use trimtab_vocab::SessionId;
 
 use super::peer::Peer;
 
-/// How long the editor may take to hand out a text. Then the file on the disk counts.
+/// How long the editor may take to hand out a text. Then reads show the file on the disk, and edits are not made.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The texts of the client, as one of its sessions sees them.
@@ -21,19 +21,21 @@ pub(super) struct ClientBuffers {
 
 #[async_trait]
 impl EditorBuffers for ClientBuffers {
-    async fn text(&self, path: &Path) -> Option<String> {
+    async fn text(&self, path: &Path) -> Result<Option<String>, SilentEditor> {
         let request = ReadTextFileRequest::new(self.session.to_string(), path);
         let sent = self.peer.request("fs/read_text_file", request).await;
         match tokio::time::timeout(PATIENCE, sent.answer).await {
-            // An editor that does not have the file, or cannot read it, refuses.
-            Ok(answer) => {
-                let raw = answer.ok()?.ok()?;
-                serde_json::from_str::<ReadTextFileResponse>(raw.get()).ok().map(|response| response.content)
+            Ok(Ok(Ok(raw))) => {
+                let response = serde_json::from_str::<ReadTextFileResponse>(raw.get());
+                response.map(|response| Some(response.content)).map_err(|_| SilentEditor)
             }
+            // An editor that does not have the file, or cannot read it, refuses.
+            Ok(Ok(Err(_))) => Ok(None),
+            Ok(Err(_)) => Err(SilentEditor),
             Err(_) => {
-                tracing::warn!(session = %self.session, "the editor does not answer; the file on the disk is used");
+                tracing::warn!(session = %self.session, "the editor does not answer for {}", path.display());
                 self.peer.withdraw(sent.id).await;
-                None
+                Err(SilentEditor)
             }
         }
     }

@@ -34,17 +34,17 @@ use agent_client_protocol_schema::v1::{
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncWrite};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 use trimtab_host::config::{self, Profile};
 use trimtab_host::{Client, NO_FOLDER};
-use trimtab_vocab::{ProblemKind, SessionId};
+use trimtab_vocab::{Problem, ProblemKind, SessionId};
 
 use crate::bounded_lines::{InputLine, LineReader};
 use buffers::ClientBuffers;
 use peer::{Peer, written};
 use servers::GivenServers;
-use session::{EditorContext, OpenSession, SessionCall, problem_error};
+use session::{EditorContext, HandedOver, OpenSession, SessionCall, problem_error};
 use wire::{BrokenMessage, Incoming, LONGEST_LINE, RawParams, bad_params, invalid, params, unknown_method};
 
 /// Sessions that one client can have open.
@@ -53,6 +53,8 @@ const OPEN_SESSIONS: usize = 64;
 const CALLS: usize = 16;
 /// How long to wait for the end of a session's work before it is deleted.
 const DELETE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long sessions that were closed or deleted have to end, once the client is gone.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(4);
 /// Sessions of one page of a list.
 const PAGE: usize = 1_000;
 
@@ -65,8 +67,15 @@ pub(crate) async fn serve(
 ) -> io::Result<()> {
     let (peer, writing) = Peer::new(output);
     let ending = client.clone();
-    let agent =
-        EditorAgent { client, profile, peer, initialized: None, sessions: HashMap::new(), closing: HashMap::new() };
+    let agent = EditorAgent {
+        client,
+        profile,
+        peer,
+        initialized: None,
+        sessions: HashMap::new(),
+        closing: HashMap::new(),
+        deleting: JoinSet::new(),
+    };
     tokio::pin!(writing);
     let ended = tokio::select! {
         biased;
@@ -92,7 +101,7 @@ struct ClientAbilities {
 
 struct SessionHandle {
     calls: mpsc::Sender<SessionCall>,
-    task: JoinHandle<()>,
+    task: JoinHandle<HandedOver>,
 }
 
 /// The agent of one client.
@@ -103,7 +112,9 @@ struct EditorAgent {
     initialized: Option<ClientAbilities>,
     sessions: HashMap<SessionId, SessionHandle>,
     /// Sessions that were told to close, and may not have yet.
-    closing: HashMap<SessionId, JoinHandle<()>>,
+    closing: HashMap<SessionId, JoinHandle<HandedOver>>,
+    /// Sessions that are being deleted.
+    deleting: JoinSet<()>,
 }
 
 /// How a session is opened.
@@ -144,6 +155,14 @@ impl EditorAgent {
             handle.task.abort();
             let _ = handle.task.await;
         }
+        // What the client has closed is cancelled before the program ends, and what it has deleted is gone.
+        let _ = tokio::time::timeout(CLOSE_PATIENCE, async {
+            for task in self.closing.into_values() {
+                let _ = task.await;
+            }
+            while self.deleting.join_next().await.is_some() {}
+        })
+        .await;
         // Background commands end with the program.
         self.client.commands().end_all().await;
         self.peer.finish().await;
@@ -182,7 +201,7 @@ impl EditorAgent {
                 self.open(id, &session_id.0, &cwd, (Opening::Resume, servers)).await
             }
             "session/list" => self.list(params(raw)?).await.map(Handled::Answer),
-            "session/delete" => self.delete(params(raw)?).await.map(Handled::Answer),
+            "session/delete" => self.delete(id, params(raw)?).await,
             "session/close" => {
                 let CloseSessionRequest { session_id, .. } = params(raw)?;
                 let session = session_named(&session_id.0)?;
@@ -296,7 +315,7 @@ impl EditorAgent {
         }
         self.make_room()?;
         let session = self.client.sessions().open(folder.clone()).await.map_err(|problem| problem_error(&problem))?;
-        Ok(self.start(id, session, folder, (Opening::New, servers)))
+        Ok(self.start(id, session, folder, (Opening::New, servers), None))
     }
 
     /// Opens a session that exists, in its own folder only: the folder decides what may be read and changed.
@@ -320,18 +339,16 @@ impl EditorAgent {
             )));
         }
         self.reload_settings()?;
-        if self.sessions.contains_key(&session) {
-            self.pass_on(&session, SessionCall::Close { id: None }).await?;
-            if let Some(handle) = self.sessions.remove(&session) {
-                let _ = handle.task.await;
+        self.sessions.retain(|_, handle| !handle.task.is_finished());
+        let before = match self.sessions.remove(&session) {
+            Some(handle) => {
+                let _ = handle.calls.send(SessionCall::HandOver).await;
+                Some(handle.task)
             }
-        }
-        // What a closed session lets go of must not be what the new one holds.
-        if let Some(task) = self.closing.remove(&session) {
-            let _ = task.await;
-        }
+            None => self.closing.remove(&session),
+        };
         self.make_room()?;
-        Ok(self.start(id, session, folder, opening))
+        Ok(self.start(id, session, folder, opening, before))
     }
 
     fn make_room(&mut self) -> Result<(), Error> {
@@ -344,27 +361,30 @@ impl EditorAgent {
         }
     }
 
-    /// Starts the task of a session. It answers the request that opens it, before anything else and after the
-    /// conversation that is loaded.
+    /// Starts the task of a session, after the one that the session had before. It answers the request that opens it,
+    /// before anything else and after the conversation that is loaded.
     fn start(
         &mut self,
         id: &RpcId,
         session: SessionId,
         folder: String,
         (opening, given): (Opening, GivenServers),
+        before: Option<JoinHandle<HandedOver>>,
     ) -> Handled {
-        let has_forms = self.initialized.is_some_and(|abilities| abilities.has_forms);
-        if self.initialized.is_some_and(|abilities| abilities.has_buffers) {
-            let buffers = ClientBuffers { peer: self.peer.clone(), session: session.clone() };
-            self.client.use_buffers(&session, Some(Arc::new(buffers)));
-        }
-        let GivenServers { servers, mut notes } = given;
-        notes.extend(self.client.servers().use_in(&session, servers));
+        let abilities = self.initialized.unwrap_or(ClientAbilities { has_forms: false, has_buffers: false });
         let (client, profile, peer) = (self.client.clone(), self.profile.clone(), self.peer.clone());
-        let context = EditorContext { client, profile, peer, has_forms };
+        let context = EditorContext { client, profile, peer, has_forms: abilities.has_forms };
         let (calls, waiting) = mpsc::channel(CALLS);
-        let opened = OpenSession::new(context, session.clone(), folder);
-        let task = tokio::spawn(serve_session(opened, (opening, notes), id.clone(), session.clone(), waiting));
+        let opened = SessionOpening {
+            context,
+            has_buffers: abilities.has_buffers,
+            session: session.clone(),
+            folder,
+            opening,
+            given,
+            before,
+        };
+        let task = tokio::spawn(opened.serve(id.clone(), waiting));
         self.sessions.insert(session, SessionHandle { calls, task });
         Handled::Later
     }
@@ -398,24 +418,38 @@ impl EditorAgent {
         Ok(written(ListSessionsResponse::new(page).next_cursor(next)))
     }
 
-    async fn delete(&mut self, request: DeleteSessionRequest) -> Result<Value, Error> {
+    /// Deletes a session, beside what the client does meanwhile.
+    async fn delete(&mut self, id: &RpcId, request: DeleteSessionRequest) -> Result<Handled, Error> {
         let session = session_named(&request.session_id.0)?;
-        if self.sessions.contains_key(&session) {
-            self.pass_on(&session, SessionCall::Close { id: None }).await?;
-            if let Some(handle) = self.sessions.remove(&session) {
-                let _ = handle.task.await;
+        let open = match self.sessions.remove(&session) {
+            Some(handle) => {
+                let _ = handle.calls.send(SessionCall::Close { id: None }).await;
+                Some(handle.task)
             }
-        }
-        // The work of a session that was just closed takes a moment to end.
-        let until = Instant::now() + DELETE_PATIENCE;
-        loop {
-            match self.client.sessions().delete(&session).await {
-                Ok(()) => return Ok(json!({})),
-                Err(problem) if problem.kind == ProblemKind::Busy && Instant::now() < until => {
-                    tokio::time::sleep(DELETE_PATIENCE / 40).await;
-                }
-                Err(problem) => return Err(problem_error(&problem)),
+            None => self.closing.remove(&session),
+        };
+        let (client, peer, id) = (self.client.clone(), self.peer.clone(), id.clone());
+        while self.deleting.try_join_next().is_some() {}
+        self.deleting.spawn(async move {
+            if let Some(open) = open {
+                let _ = open.await;
             }
+            let deleted = delete_when_idle(&client, &session).await;
+            peer.respond(&id, deleted.map(|()| json!({})).map_err(|problem| problem_error(&problem))).await;
+        });
+        Ok(Handled::Later)
+    }
+}
+
+/// Deletes a session. The work of one that was just closed takes a moment to end.
+async fn delete_when_idle(client: &Client, session: &SessionId) -> Result<(), Problem> {
+    let until = Instant::now() + DELETE_PATIENCE;
+    loop {
+        match client.sessions().delete(session).await {
+            Err(problem) if problem.kind == ProblemKind::Busy && Instant::now() < until => {
+                tokio::time::sleep(DELETE_PATIENCE / 40).await;
+            }
+            ended => return ended,
         }
     }
 }
@@ -423,36 +457,60 @@ impl EditorAgent {
 /// The ID of the terminal setup.
 const SETUP: &str = "setup";
 
-async fn serve_session(
-    mut opened: OpenSession,
-    (opening, notes): (Opening, Vec<String>),
-    id: RpcId,
+/// A session that is about to be open.
+struct SessionOpening {
+    context: EditorContext,
+    has_buffers: bool,
     session: SessionId,
-    calls: mpsc::Receiver<SessionCall>,
-) {
-    let read = opened.read_log(opening == Opening::Load).await;
-    let (options, modes) = (opened.option_list(), opened.options().modes());
-    let answer = match (read, opening) {
-        (Err(problem), _) => {
-            return opened.peer().respond(&id, Err(problem_error(&problem))).await;
+    folder: String,
+    opening: Opening,
+    given: GivenServers,
+    /// The task that the session has had until now.
+    before: Option<JoinHandle<HandedOver>>,
+}
+
+impl SessionOpening {
+    async fn serve(self, id: RpcId, calls: mpsc::Receiver<SessionCall>) -> HandedOver {
+        let Self { context, has_buffers, session, folder, opening, given, before } = self;
+        // What a closed session lets go of must not be what this one holds.
+        let before = match before {
+            Some(task) => task.await.unwrap_or_default(),
+            None => HandedOver::default(),
+        };
+        let (client, peer) = (context.client.clone(), context.peer.clone());
+        if has_buffers {
+            let buffers = ClientBuffers { peer: peer.clone(), session: session.clone() };
+            client.use_buffers(&session, Some(Arc::new(buffers)));
         }
-        (Ok(()), Opening::New) => {
-            written(NewSessionResponse::new(session.to_string()).modes(modes).config_options(options))
+        let GivenServers { servers, mut notes } = given;
+        notes.extend(client.servers().use_in(&session, servers));
+        let mut opened = OpenSession::new(context, session.clone(), folder, before);
+        let read = opened.read_log(opening == Opening::Load).await;
+        let (options, modes) = (opened.option_list(), opened.options().modes());
+        let answer = match (read, opening) {
+            (Err(problem), _) => {
+                opened.give_up(&problem).await;
+                peer.respond(&id, Err(problem_error(&problem))).await;
+                return HandedOver::default();
+            }
+            (Ok(()), Opening::New) => {
+                written(NewSessionResponse::new(session.to_string()).modes(modes).config_options(options))
+            }
+            (Ok(()), Opening::Load) => written(LoadSessionResponse::new().modes(modes).config_options(options)),
+            (Ok(()), Opening::Resume) => written(ResumeSessionResponse::new().modes(modes).config_options(options)),
+        };
+        peer.respond(&id, Ok(answer)).await;
+        if !notes.is_empty() {
+            opened.say(&notes.join("\n")).await;
         }
-        (Ok(()), Opening::Load) => written(LoadSessionResponse::new().modes(modes).config_options(options)),
-        (Ok(()), Opening::Resume) => written(ResumeSessionResponse::new().modes(modes).config_options(options)),
-    };
-    opened.peer().respond(&id, Ok(answer)).await;
-    if !notes.is_empty() {
-        opened.say(&notes.join("\n")).await;
+        opened.show_pending_servers().await;
+        if opening != Opening::New
+            && let Err(problem) = opened.take_up().await
+        {
+            tracing::warn!(%session, "its work cannot be continued: {problem}");
+        }
+        opened.run(calls).await
     }
-    opened.show_pending_servers().await;
-    if opening != Opening::New
-        && let Err(problem) = opened.take_up().await
-    {
-        tracing::warn!(%session, "its work cannot be continued: {problem}");
-    }
-    opened.run(calls).await;
 }
 
 fn session_named(id: &str) -> Result<SessionId, Error> {

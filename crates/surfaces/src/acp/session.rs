@@ -64,10 +64,12 @@ pub(super) enum SessionCall {
         option: String,
         value: String,
     },
-    /// Ends the task; the answer is sent to the request with this ID, if there is one.
+    /// Cancels the work of the session and ends the task; the answer is sent to the request with this ID, if there is one.
     Close {
         id: Option<RpcId>,
     },
+    /// Ends the task; the next one of the same session continues where it was.
+    HandOver,
 }
 
 /// What a session needs of its surroundings.
@@ -78,6 +80,16 @@ pub(super) struct EditorContext {
     pub(super) peer: Peer,
     /// The client shows forms.
     pub(super) has_forms: bool,
+}
+
+/// What the task of a session leaves to the next one, when the client opens a session that it has open already.
+#[derive(Default)]
+pub(super) struct HandedOver {
+    turns: Vec<PromptTurn>,
+    own: BTreeSet<RequestId>,
+    continued: Option<RequestId>,
+    options: Option<RequestOptions>,
+    shown_servers: BTreeMap<String, String>,
 }
 
 /// A prompt that is not answered yet.
@@ -117,24 +129,25 @@ pub(super) struct OpenSession {
 }
 
 impl OpenSession {
-    pub(super) fn new(context: EditorContext, id: SessionId, folder: String) -> Self {
+    pub(super) fn new(context: EditorContext, id: SessionId, folder: String, before: HandedOver) -> Self {
+        let HandedOver { turns, own, continued, options, shown_servers } = before;
         Self {
             context,
             id,
             printer: UpdatePrinter::new(folder.clone()),
             folder,
             conversation: Conversation::default(),
-            options: RequestOptions::default(),
-            turns: Vec::new(),
-            own: BTreeSet::new(),
+            options: options.unwrap_or_default(),
+            turns,
+            own,
             questions: BTreeMap::new(),
             answers: JoinSet::new(),
-            continued: None,
+            continued,
             stops: BTreeMap::new(),
             cost_usd: None,
             usage: None,
             seen: 0,
-            shown_servers: BTreeMap::new(),
+            shown_servers,
         }
     }
 
@@ -144,10 +157,6 @@ impl OpenSession {
 
     pub(super) fn option_list(&self) -> Vec<SessionConfigOption> {
         self.options.list(&self.context.profile)
-    }
-
-    pub(super) fn peer(&self) -> &Peer {
-        &self.context.peer
     }
 
     /// Takes in what was recorded so far. With `is_shown`, the client gets all of it.
@@ -161,6 +170,9 @@ impl OpenSession {
                 self.conversation.observe(&event);
                 self.note_fact(&event);
                 self.seen = event.seq.unwrap_or(self.seen);
+                if let (Some(request), Fact::Request(fact)) = (&event.request, &event.fact) {
+                    self.move_turns(request, fact).await;
+                }
             }
         }
         if is_shown {
@@ -184,8 +196,11 @@ impl OpenSession {
         match open {
             Some(job) if !matches!(job.state, JobState::Finished(_)) => {
                 client.requests().control(&self.id, Some(job.request.clone()), attended()).await?;
-                // What another process runs stays its own.
-                self.continued = Some(job.request).filter(|_| job.state != JobState::Running);
+                // What another process or a prompt of this client runs stays its own.
+                let is_own = self.turns.iter().any(|turn| turn.request == job.request);
+                if job.state != JobState::Running && !is_own {
+                    self.continued = Some(job.request);
+                }
             }
             _ => client.resume(&self.id),
         }
@@ -193,8 +208,8 @@ impl OpenSession {
         Ok(())
     }
 
-    /// Serves the client until it closes the session.
-    pub(super) async fn run(mut self, mut calls: mpsc::Receiver<SessionCall>) {
+    /// Serves the client until it closes the session, or opens it again.
+    pub(super) async fn run(mut self, mut calls: mpsc::Receiver<SessionCall>) -> HandedOver {
         self.send_commands().await;
         let mut watch = self.context.client.watch(&self.id, self.seen);
         let mut tick = tokio::time::interval(OUTPUT_INTERVAL);
@@ -203,8 +218,12 @@ impl OpenSession {
             tokio::select! {
                 biased;
                 call = calls.recv() => match call {
-                    None => return,
-                    Some(SessionCall::Close { id }) => return self.close(id).await,
+                    None => return HandedOver::default(),
+                    Some(SessionCall::Close { id }) => {
+                        self.close(id).await;
+                        return HandedOver::default();
+                    }
+                    Some(SessionCall::HandOver) => return self.hand_over().await,
                     Some(call) => self.call(call, &mut watch).await,
                 },
                 Some(Ok((checkpoint, id, answer))) = self.answers.join_next(), if !self.answers.is_empty() => {
@@ -251,7 +270,7 @@ impl OpenSession {
                 self.context.peer.respond(&id, answer).await;
             }
             // The loop ends the task.
-            SessionCall::Close { .. } => {}
+            SessionCall::Close { .. } | SessionCall::HandOver => {}
         }
     }
 
@@ -526,6 +545,13 @@ impl OpenSession {
         }
     }
 
+    /// Leaves the session to its next task. What runs continues.
+    async fn hand_over(mut self) -> HandedOver {
+        self.withdraw_all().await;
+        let Self { turns, own, continued, options, shown_servers, .. } = self;
+        HandedOver { turns, own, continued, options: Some(options), shown_servers }
+    }
+
     /// Ends the turns of prompts, each with this answer.
     async fn end_turns(&mut self, is_ended: impl Fn(&PromptTurn) -> bool, answer: Result<StopReason, Error>) {
         let (ended, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.turns).into_iter().partition(is_ended);
@@ -534,6 +560,11 @@ impl OpenSession {
             let answer = answer.clone().map(|stop| written(PromptResponse::new(stop)));
             self.context.peer.respond(&turn.id, answer).await;
         }
+    }
+
+    /// The session cannot be opened: its prompts end with the reason.
+    pub(super) async fn give_up(&mut self, problem: &Problem) {
+        self.end_turns(|_| true, Err(problem_error(problem))).await;
     }
 
     /// The session cannot be run or watched just now. What is recorded stays.
@@ -663,19 +694,33 @@ impl OpenSession {
 
     async fn request_moved(&mut self, event: &Event, fact: &RequestFact) {
         let Some(request) = &event.request else { return };
+        self.move_turns(request, fact).await;
+        match fact {
+            // It may wait behind a request that asks something.
+            RequestFact::Received { .. } | RequestFact::Joined { checkpoint: None, .. }
+                if self.own.contains(request) =>
+            {
+                self.ask_idle().await;
+            }
+            RequestFact::Finished { .. } => {
+                if let Err(problem) = self.reload_questions().await {
+                    tracing::warn!(session = %self.id, "its questions cannot be read: {problem}");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What a fact about a request means for the prompts that wait for it.
+    async fn move_turns(&mut self, request: &RequestId, fact: &RequestFact) {
         match fact {
             RequestFact::Received { .. } if self.own.contains(request) => {
                 let taken = self.turns.iter_mut().filter(|turn| turn.request == *request);
                 taken.for_each(|turn| turn.is_taken = true);
-                // It may wait behind a request that asks something.
-                self.ask_idle().await;
             }
-            RequestFact::Joined { into, checkpoint, .. } if self.own.contains(request) => {
+            RequestFact::Joined { into, .. } if self.own.contains(request) => {
                 for turn in self.turns.iter_mut().filter(|turn| turn.request == *request) {
                     (turn.request, turn.is_taken) = (into.clone(), true);
-                }
-                if checkpoint.is_none() {
-                    self.ask_idle().await;
                 }
             }
             RequestFact::Finished { status, error, .. } => {
@@ -688,9 +733,6 @@ impl OpenSession {
                     _ => Ok(stop_reason(stop.as_ref())),
                 };
                 self.end_turns(|turn| turn.request == *request, answer).await;
-                if let Err(problem) = self.reload_questions().await {
-                    tracing::warn!(session = %self.id, "its questions cannot be read: {problem}");
-                }
             }
             _ => {}
         }
@@ -892,11 +934,12 @@ pub(super) fn problem_error(problem: &Problem) -> Error {
         ProblemKind::NotFound => Error::resource_not_found(None),
         _ => Error::internal_error(),
     };
-    let message = match &problem.hint {
+    let hint = problem.hint.as_deref().map(words::hint_in_editor);
+    let message = match &hint {
         Some(hint) => format!("{} {hint}", words::sentence(&problem.message)),
         None => problem.message.clone(),
     };
-    let mut error = error.data(json!({"kind": problem.kind, "message": problem.message, "hint": problem.hint}));
+    let mut error = error.data(json!({"kind": problem.kind, "message": problem.message, "hint": hint}));
     error.message = message;
     error
 }

@@ -132,9 +132,12 @@ impl UpdatePrinter {
         updates.into_iter().map(|update| self.plain(update)).collect()
     }
 
-    /// An update that is not a message: the next message is another one.
+    /// An update that is not a message of the agent. Those that clients show in their own places, such as the plan and
+    /// changes of a tool call, do not stand between two messages.
     fn plain(&mut self, update: SessionUpdate) -> SessionUpdate {
-        self.message = None;
+        if !matches!(update, SessionUpdate::Plan(_) | SessionUpdate::ToolCallUpdate(_)) {
+            self.message = None;
+        }
         update
     }
 
@@ -314,7 +317,7 @@ fn summary_text(summary: &RequestSummary) -> Option<String> {
     if !matches!(summary.status, Status::NotDone | Status::Limit | Status::Failed) {
         return None;
     }
-    let hint = error.hint.as_ref().map(|hint| format!("\n{hint}")).unwrap_or_default();
+    let hint = error.hint.as_deref().map(|hint| format!("\n{}", words::hint_in_editor(hint))).unwrap_or_default();
     Some(format!("{}{hint}", error.message))
 }
 

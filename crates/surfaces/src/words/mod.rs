@@ -63,11 +63,15 @@ pub(crate) fn restored_files(writes: &[FileWrite]) -> String {
 
 /// A hint for somebody at the screen, where commands begin with a slash and a message is sent with Enter.
 pub(crate) fn hint_on_screen(hint: &str) -> String {
+    hint_in_editor(hint).replace("`trimtab config` shows", "/config shows")
+}
+
+/// The same for an editor, which has fewer commands.
+pub(crate) fn hint_in_editor(hint: &str) -> String {
     let here = [
         ("continue with `trimtab run --continue`", "send \"continue\""),
         ("with --model", "with /model"),
         ("Check --model", "Check /model"),
-        ("`trimtab config` shows", "/config shows"),
     ];
     here.iter().fold(hint.to_owned(), |hint, (shell, screen)| hint.replace(shell, screen))
 }

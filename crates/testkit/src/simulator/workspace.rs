@@ -144,7 +144,7 @@ impl Workspace for SimulatedWorkspace {
     async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String> {
         self.pass(path).await;
         let content = files_of(&self.disk.state(), folder).get(path).map(|bytes| (bytes.clone(), state(bytes)));
-        Ok(FileNow { path: path.to_owned(), real: path.to_owned(), content, unsaved: None })
+        Ok(FileNow { path: path.to_owned(), real: path.to_owned(), content, unsaved: None, is_editor_silent: false })
     }
 
     async fn write(&self, plan: &FilePlan, kept: Arc<dyn Contents>) -> Result<(), String> {
