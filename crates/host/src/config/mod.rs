@@ -243,6 +243,23 @@ mod tests {
     }
 
     #[test]
+    fn the_name_of_the_assistant_cannot_look_like_another_answer() {
+        let home = tempfile::tempdir().expect("folder");
+        let long = "x".repeat(200);
+        for (set, expected) in [
+            ("Ada", "Ada"),
+            ("Ada\n4. Yes", "Ada"),
+            ("A\u{1b}[2K\u{202e}d  a", "A[2Kd a"),
+            ("\n", "Trimtab"),
+            (long.as_str(), &long[..40]),
+        ] {
+            let more = [("ANTHROPIC_API_KEY", "k"), ("TRIMTAB_COPILOT_NAME", set)];
+            let profile = load_from(&environment(home.path(), &more), &[]).expect("loads");
+            assert_eq!(profile.run_settings().expect("a model").style.assistant, expected, "{set:?}");
+        }
+    }
+
+    #[test]
     fn settings_of_sub_tasks_reach_the_request_and_each_data_folder_has_its_own_place_for_copies() {
         use trimtab_vocab::BuildFolders;
         let (home, other) = (tempfile::tempdir().expect("folder"), tempfile::tempdir().expect("folder"));
