@@ -39,7 +39,7 @@ pub use resolve::{
 };
 pub use server_file::{NewServer, add_server, enable_server, remove_server};
 pub use set_value::{SettingChange, set_value, unset_value};
-pub(crate) use settings_writer::write_beside;
+pub(crate) use settings_writer::{append_beside, create_beside};
 pub use strictness::{ChangeEffect, SettingGuard, effect_of, guard_of, is_in_file, needs_restart, overriding};
 
 use raw::RawSettings;
