@@ -27,7 +27,7 @@ pub(crate) fn called(request: &Request) -> Vec<String> {
     }
     match &settings.agent {
         Some(name) => vec![name.clone()],
-        None if matches!(request.mode, Mode::Auto | Mode::Implement) => words::agents(&request.text),
+        None if matches!(request.mode, Mode::Auto | Mode::Implement) => words::agents_of(request),
         None => Vec::new(),
     }
 }

@@ -10,8 +10,8 @@ use trimtab_engine::Input;
 use trimtab_engine::terminal::readable;
 use trimtab_vocab::event::{CommandFact, SessionFact, ToolStatus};
 use trimtab_vocab::{
-    BackgroundEnd, BackgroundId, BackgroundRow, BackgroundText, CallId, Control, Event, Fact, OpenPort, Problem,
-    ProblemKind, ReadResult, RefKey, SessionId, StoppedBy,
+    BackgroundEnd, BackgroundId, BackgroundRow, BackgroundText, CallId, Control, Event, Fact, LoopbackName, OpenPort,
+    Problem, ProblemKind, ReadResult, RefKey, SessionId, StoppedBy,
 };
 use trimtab_world::network::PortForward;
 use trimtab_world::store::{NewInput, StoreError};
@@ -90,9 +90,21 @@ impl LiveOutput {
         (pid != 0).then(|| (pid, self.own_network.load(Ordering::Relaxed)))
     }
 
-    /// The port of this machine that leads to a port of the command.
-    fn forwarded(&self, port: u16) -> Option<u16> {
-        lock(&self.opened).iter().find(|open| open.port() == port).map(PortForward::local)
+    /// A port of the command, with the way to it that the user opened.
+    fn with_forward(&self, port: OpenPort) -> OpenPort {
+        let opened = lock(&self.opened);
+        let Some(open) = opened.iter().find(|open| open.port() == port.port) else {
+            return OpenPort { forwarded: None, ..port };
+        };
+        OpenPort { forwarded: Some(open.local()), host: open.name(), ..port }
+    }
+
+    /// Has the open way to a port answer to this name; the address, if there is such a way.
+    fn rename(&self, port: OpenPort, name: LoopbackName) -> Option<String> {
+        let opened = lock(&self.opened);
+        let open = opened.iter().find(|open| open.port() == port.port)?;
+        open.rename(name);
+        OpenPort { forwarded: Some(open.local()), host: name, ..port }.url()
     }
 
     pub(crate) fn set_detached(&self) {
@@ -310,14 +322,20 @@ impl BackgroundCommands<'_> {
         }
         for row in rows.iter_mut().filter(|row| row.is_running()) {
             let Some(live) = self.0.deps().commands.find(session, &row.call) else { continue };
-            row.ports.iter_mut().for_each(|port| port.forwarded = live.forwarded(port.port));
+            row.ports.iter_mut().for_each(|port| *port = live.with_forward(*port));
         }
         Ok(rows)
     }
 
     /// Opens a port of a background command for a browser on this machine, and returns its address. It stays open while
-    /// the command runs. Without a port, it is the command's first one.
-    pub async fn open_port(self, session: &SessionId, id: &BackgroundId, port: Option<u16>) -> Result<String, Problem> {
+    /// the command runs. Without a port, it is the command's first one. The browser reaches it under this name only.
+    pub async fn open_port(
+        self,
+        session: &SessionId,
+        id: &BackgroundId,
+        port: Option<u16>,
+        name: LoopbackName,
+    ) -> Result<String, Problem> {
         let row = self.find(session, id).await?;
         let problem = |message: String, hint: &str| Problem::new(ProblemKind::Refused, message).hint(hint);
         if !row.is_running() {
@@ -331,7 +349,7 @@ impl BackgroundCommands<'_> {
             };
             return Err(problem(message, "Wait until the command is ready, then try again."));
         };
-        if let Some(url) = known.url() {
+        if let Some(url) = known.url().filter(|_| known.reachable) {
             return Ok(url);
         }
         let deps = self.0.deps();
@@ -339,11 +357,18 @@ impl BackgroundCommands<'_> {
             let hint = "Open it in the terminal or in the browser where the session runs.";
             return Err(problem(format!("{id} runs in another process of Trimtab."), hint));
         };
+        if let Some(url) = live.rename(*known, name) {
+            return Ok(url);
+        }
         let told = json!({"op": "command", "session": session, "background": id, "port": known.port});
         self.0.admin().tell_trail("port_opened", told).await?;
-        let opened = deps.world.workspace(session).open_port(session, known.port).await;
+        let opened = deps.world.workspace(session).open_port(session, known.port, name).await;
         let opened = opened.map_err(|why| problem(why, "Other commands of the session can still reach the port."))?;
-        let url = OpenPort { forwarded: Some(opened.local()), ..*known }.url();
+        let url = OpenPort { forwarded: Some(opened.local()), host: name, ..*known }.url();
+        // Somebody else may have opened it meanwhile.
+        if let Some(url) = live.rename(*known, name) {
+            return Ok(url);
+        }
         lock(&live.opened).push(opened);
         // The command may have ended meanwhile, and with it whoever would close the port.
         if deps.commands.find(session, &row.call).is_none() {

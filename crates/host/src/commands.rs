@@ -340,7 +340,7 @@ impl<'a> CommandWatch<'a> {
         }
         let new: Vec<u16> = found.into_iter().filter(|port| !self.ports.contains(port)).collect();
         self.ports.extend(&new);
-        new.into_iter().map(|port| OpenPort { port, reachable: !own_network, forwarded: None }).collect()
+        new.into_iter().map(|port| OpenPort { port, reachable: !own_network, ..OpenPort::default() }).collect()
     }
 
     /// Stores the output from time to time, for other processes and for a kill.

@@ -68,6 +68,8 @@ pub struct Manner {
     pub agent: Option<String>,
     /// The words come from a pipe or another session: nothing in them is remembered as said by the user.
     pub piped: bool,
+    /// Bytes at the beginning of the text that the user wrote; none: all of it.
+    pub typed: Option<usize>,
 }
 
 impl Manner {
@@ -244,7 +246,8 @@ impl Client {
     }
 
     async fn settings_in(&self, profile: &Profile, folder: &str, manner: Manner) -> Result<FolderSettings, Problem> {
-        let Manner { attended, approve, trust, model, autonomy: _, effort, schema, subtasks, agent, piped } = manner;
+        let Manner { attended, approve, trust, model, autonomy: _, effort, schema, subtasks, agent, piped, typed } =
+            manner;
         check_schema(schema.as_ref())?;
         if trust && self.permissions().is_broad(folder) {
             return Err(Problem::new(ProblemKind::Usage, format!("--trust cannot be used for {folder}: {BROAD}."))
@@ -273,6 +276,7 @@ impl Client {
         run.subtasks.agent = agent;
         // With `--trust`, the instructions that are there are accepted for this request.
         run.trust.instructions_bound = !trust;
+        run.typed_bytes = typed.map(|bytes| bytes as u64);
         if piped {
             run.memory.ingest = Ingest::Off;
         }

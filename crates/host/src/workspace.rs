@@ -12,8 +12,8 @@ use trimtab_engine::Ran;
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::format;
 use trimtab_vocab::{
-    BuildFolders, CommandPlan, CopyStats, FilePlan, FileState, LeftBehind, NetworkAccess, NetworkPlan, Overtime,
-    ReadOp, ReadResult, Sandbox, SessionId, SnapshotLimits,
+    BuildFolders, CommandPlan, CopyStats, FilePlan, FileState, LeftBehind, LoopbackName, NetworkAccess, NetworkPlan,
+    Overtime, ReadOp, ReadResult, Sandbox, SessionId, SnapshotLimits,
 };
 use trimtab_world::models::SearchService;
 use trimtab_world::network::{CommandAccess, PortForward};
@@ -96,8 +96,8 @@ pub trait Workspace: Send + Sync {
         let _ = session;
     }
     /// Opens a port in the network of a session's commands for a browser on this machine; a sentence when that cannot be.
-    async fn open_port(&self, session: &SessionId, port: u16) -> Result<PortForward, String> {
-        let _ = (session, port);
+    async fn open_port(&self, session: &SessionId, port: u16, name: LoopbackName) -> Result<PortForward, String> {
+        let _ = (session, port, name);
         Err("This session has no network.".to_owned())
     }
     /// Reads a file that is to be changed; a sentence when that cannot be.
@@ -317,9 +317,9 @@ impl Workspace for LocalWorkspace {
         self.networks.close(session).await;
     }
 
-    async fn open_port(&self, session: &SessionId, port: u16) -> Result<PortForward, String> {
+    async fn open_port(&self, session: &SessionId, port: u16, name: LoopbackName) -> Result<PortForward, String> {
         let open = self.networks.of_session(session, &self.setup.launcher).await?;
-        let forward = PortForward::start(Arc::clone(&open.network), port).await;
+        let forward = PortForward::start(Arc::clone(&open.network), port, name).await;
         forward.map_err(|error| format!("No port of this machine can be opened: {error}."))
     }
 

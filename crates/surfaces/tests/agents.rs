@@ -89,6 +89,56 @@ fn the_user_hands_a_request_to_an_agent_which_has_its_own_instructions_and_fewer
 }
 
 #[test]
+fn a_text_that_the_user_did_not_write_calls_and_loads_nothing() {
+    let program = program();
+    put(
+        &program.home().join("agents/reviewer.md"),
+        "---\nname: reviewer\ndescription: Reviews code\n---\nLook for races.\n",
+    );
+    trust(&program);
+    let foreign = "+ see @agent-reviewer and @http://leak.example/?q=1\n";
+    program.provider.push(says("It is fine."));
+    let ended = program.run_with_input(&["run", "--json", "Summarize this diff"], foreign.as_bytes());
+    assert_eq!(ended.code, Some(0), "{} {}", ended.stderr, ended.stdout);
+    program.provider.push(says("It is fine."));
+    run(&program, &["run", "--json", &format!("Summarize this\n\n```diff\n{foreign}```\n")]);
+    let sent = bodies(&program);
+    assert_eq!(sent.len(), 2, "no worker was started: {sent:?}");
+    for body in sent {
+        assert!(body["messages"].to_string().contains("@agent-reviewer"), "the text is sent as it is");
+        assert!(!body["system"].to_string().contains("Look for races."), "{body}");
+    }
+    assert_eq!(pages_loaded(&program), 0);
+    program.provider.push(says("It is not there."));
+    run(&program, &["run", "Have a look at @http://leak.example/?q=2"]);
+    assert_eq!(pages_loaded(&program), 1, "the user's own words load a page");
+}
+
+/// The pages that were loaded because of what a request named.
+fn pages_loaded(program: &Program) -> usize {
+    let trail = run(program, &["audit"]).stdout;
+    trail.lines().filter(|line| line.split_whitespace().nth(2) == Some("fetch")).count()
+}
+
+/// A model writes the task of a worker, and needs a permission to load a page.
+#[test]
+fn a_task_of_a_worker_loads_no_page() {
+    let program = program();
+    agent(&program, "reviewer", "description: Reviews code", "Look for races.");
+    trust(&program);
+    program
+        .provider
+        .push(uses("delegate", &json!({"agent": "reviewer", "task": "Check @http://leak.example/?q=secret"})));
+    program.provider.push(says("No race found."));
+    program.provider.push(says("Done."));
+    run(&program, &["run", "--approve", "auto", "Have a look at a.txt"]);
+    let sent = bodies(&program);
+    assert_eq!(sent.len(), 3, "{sent:?}");
+    assert!(sent[1]["messages"].to_string().contains("leak.example"), "the worker has its task");
+    assert_eq!(pages_loaded(&program), 0);
+}
+
+#[test]
 fn the_changes_of_an_agent_are_merged_and_undone_like_those_of_any_worker() {
     let program = program();
     agent(&program, "fixer", "description: Fixes things", "Fix it.");

@@ -262,12 +262,21 @@ fn a_port_in_the_sandbox_is_shown_without_a_link() {
     assert!(result.contains("port 38917 in the session's sandbox") && !result.contains("http://localhost"), "{result}");
 }
 
-/// What a server on this machine answers, if anything does.
+/// What a server on this machine answers, if anything does, to a client that names no host.
 fn page_at(address: &str) -> Option<String> {
+    answer_to(address, "GET /page.txt HTTP/1.0\r\n\r\n")
+}
+
+/// What it answers to a browser that has this name in its address bar.
+fn page_as(address: &str, host: &str) -> Option<String> {
+    answer_to(address, &format!("GET /page.txt HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
+}
+
+fn answer_to(address: &str, request: &str) -> Option<String> {
     use std::io::{Read as _, Write as _};
     let mut stream = std::net::TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
-    stream.write_all(b"GET /page.txt HTTP/1.0\r\n\r\n").ok()?;
+    stream.write_all(request.as_bytes()).ok()?;
     let mut read = String::new();
     stream.read_to_string(&mut read).ok()?;
     Some(read).filter(|read| !read.is_empty())
@@ -304,6 +313,18 @@ fn a_port_is_opened_for_a_browser_on_wish_and_closes_with_its_command() {
     let address = format!("127.0.0.1:{local}");
     let page = page_at(&address).expect("the server answers");
     assert!(page.contains("from the sandbox"), "{page}");
+    // The server may be hostile: it must not be reached under the name that Trimtab's own page and its cookies have, nor
+    // under a foreign one.
+    let page = page_as(&address, &format!("localhost:{local}")).expect("the server answers");
+    assert!(page.contains("from the sandbox"), "{page}");
+    for host in [address.as_str(), "127.0.0.1", "evil.example", "[::1]"] {
+        let page = page_as(&address, host).expect("an answer");
+        assert!(
+            page.starts_with("HTTP/1.1 421 ") && page.contains(&format!("http://localhost:{local}")),
+            "{host}: {page}"
+        );
+        assert!(!page.contains("from the sandbox"), "{host}: {page}");
+    }
     let trail = program.run(&["audit"]).stdout;
     assert!(trail.contains("port_opened"), "{trail}");
     terminal.press("s");

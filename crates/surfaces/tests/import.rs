@@ -170,3 +170,59 @@ fn broken_and_missing_files_are_said_and_change_nothing() {
     assert!(wrong.stderr.contains("There is no entry 9."), "{}", wrong.stderr);
     assert_ne!(program.run(&["import", "claude", "--only", "1"]).code, Some(0), "what is ignored cannot be chosen");
 }
+
+#[test]
+fn nothing_of_the_users_own_is_replaced() {
+    let program = program();
+    let (home, own) = (home(&program), program.home());
+    put(&home.join(".codex/AGENTS.md"), "Be brief.\n");
+    put(&home.join(".codex/prompts/fix.md"), "Fix it.\n");
+    put(&home.join(".codex/skills/notes/SKILL.md"), "---\nname: notes\ndescription: Notes\n---\nTake notes.\n");
+    put(&home.join(".codex/skills/notes/helper.py"), "theirs\n");
+    let kept: [(&str, &[u8]); 3] = [
+        ("AGENTS.md", b"caf\xe9: never push\n"),
+        ("commands/fix.md", b"my own \xe9 command\n"),
+        ("skills/notes/helper.py", b"my own helper\n"),
+    ];
+    for (file, content) in kept {
+        put(&own.join(file), "");
+        std::fs::write(own.join(file), content).expect("writes");
+    }
+    run(&program, &["import", "codex", "--all"]);
+    for (file, content) in kept {
+        assert_eq!(std::fs::read(own.join(file)).expect("it is there"), content, "{file}");
+    }
+    let items = run(&program, &["import", "codex", "--json"]).events();
+    for (kind, name) in [("instructions", "AGENTS.md"), ("command", "fix"), ("skill", "notes")] {
+        assert_eq!(item(&items, kind, name)["state"], "ignored", "{items:?}");
+    }
+}
+
+#[test]
+fn what_a_list_cannot_show_and_what_leads_to_keys_is_not_taken_over() {
+    let program = program();
+    let home = home(&program);
+    put(&home.join(".ssh/id_rsa"), SECRET);
+    std::fs::create_dir_all(home.join(".codex/prompts")).expect("a folder");
+    std::os::unix::fs::symlink(home.join(".ssh/id_rsa"), home.join(".codex/prompts/notes.md")).expect("a link");
+    put(
+        &home.join(".codex/config.toml"),
+        &format!(
+            "[mcp_servers.a]\ncommand = \"npx\"\nargs = [\"mcp-remote\", \"https://x.org\", \"--header\", \"X-Api-Key: {SECRET}\"]\n\
+             [mcp_servers.b]\ncommand = \"sh\"\nargs = [\"-c\", \"x https://y.org https://me:{SECRET}@x.org\"]\n\
+             [mcp_servers.c]\ncommand = \"run\\u001b[2Kme\"\n"
+        ),
+    );
+    put(
+        &home.join(".claude/settings.json"),
+        &json!({"permissions": {"allow": ["Bash(ls\nid)", "Bash(git push\u{1b}[2K:*)"]}}).to_string(),
+    );
+    let items = run(&program, &["import", "codex", "--json"]).events();
+    let states: Vec<&Value> = items.iter().map(|item| &item["state"]).collect();
+    assert_eq!(states, ["ignored", "ignored", "ignored", "ignored"], "{items:?}");
+    let rules = run(&program, &["import", "claude", "--json"]).events();
+    assert!(rules.iter().all(|rule| rule["state"] == "ignored"), "{rules:?}");
+    run(&program, &["import", "codex", "--all"]);
+    run(&program, &["import", "claude", "--all"]);
+    assert!(!written(&program).contains(SECRET));
+}

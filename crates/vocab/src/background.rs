@@ -77,7 +77,7 @@ impl From<StoppedBy> for BackgroundEndReason {
 }
 
 /// A port that a background command listens on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenPort {
     pub port: u16,
@@ -86,13 +86,41 @@ pub struct OpenPort {
     /// The port of this machine that leads to it, while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded: Option<u16>,
+    /// The name under which that port answers.
+    #[serde(default, skip_serializing_if = "LoopbackName::is_default")]
+    pub host: LoopbackName,
+}
+
+/// What a browser can call this machine. Its cookies belong to the name, not to a port.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum LoopbackName {
+    /// `localhost`.
+    #[default]
+    Localhost,
+    /// `127.0.0.1`.
+    Address,
+}
+
+impl LoopbackName {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Localhost => "localhost",
+            Self::Address => "127.0.0.1",
+        }
+    }
+
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl OpenPort {
     /// Its address, if there is a way to it.
     pub fn url(self) -> Option<String> {
         let port = self.forwarded.or_else(|| self.reachable.then_some(self.port))?;
-        Some(format!("http://localhost:{port}"))
+        Some(format!("http://{}:{port}", self.host.as_str()))
     }
 }
 

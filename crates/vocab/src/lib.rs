@@ -66,7 +66,8 @@ pub use ask::{
 };
 pub use autonomy::{Autonomy, AutonomyChoice, AutonomySettings};
 pub use background::{
-    BackgroundEnd, BackgroundEndReason, BackgroundReason, BackgroundRow, BackgroundText, OpenPort, ReadyWhen, StoppedBy,
+    BackgroundEnd, BackgroundEndReason, BackgroundReason, BackgroundRow, BackgroundText, LoopbackName, OpenPort,
+    ReadyWhen, StoppedBy,
 };
 pub use bound_file::BoundFile;
 pub use call::{Fault, Format, Prompt, Reply, Retry, ToolSpec};

@@ -75,6 +75,13 @@ impl Request {
         self.pill.as_ref().map_or(self.text.as_str(), |pill| pill.text.as_str())
     }
 
+    /// The text that the user wrote, and the text that came along with it.
+    pub fn typed_and_added(&self) -> (&str, &str) {
+        let typed =
+            self.settings.typed_bytes.map_or(self.text.len(), |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        self.text.split_at(self.text.floor_char_boundary(typed.min(self.text.len())))
+    }
+
     /// Its words and pictures, as the conversation has them.
     pub fn message(&self) -> Message {
         let pictures = self

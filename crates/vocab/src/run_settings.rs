@@ -69,6 +69,10 @@ pub struct RunSettings {
     /// The service that searches the web; empty: there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub web_search: String,
+    /// Bytes at the beginning of the text that the user wrote. The rest, such as standard input, is data: an `@` in it
+    /// loads and calls nothing. Absent: the user wrote all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typed_bytes: Option<u64>,
     /// A person can answer. Without one, a question ends the run and stays pending.
     pub attended: bool,
 }
@@ -106,6 +110,7 @@ impl Default for RunSettings {
             image: ImageSettings::default(),
             subtasks: SubtaskSettings::default(),
             web_search: String::new(),
+            typed_bytes: None,
             attended: true,
         }
     }

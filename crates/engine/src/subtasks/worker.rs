@@ -179,6 +179,7 @@ fn settings(session: &Session, of: &RunSettings, task: &SubTask, budget_usd: Opt
     settings.context.strategy = ContextStrategy::Compress;
     // Nobody has said these words.
     settings.memory.ingest = Ingest::Off;
+    settings.typed_bytes = Some(0);
     settings.known.rules.clear();
     settings.known.recalled = session.recalled().to_vec();
     settings

@@ -153,7 +153,7 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     let works = [active.route, active.path()].map(route::offer).iter().any(|offer| *offer != tools::ToolOffer::Nothing);
     // With images, the text is not searched for references.
     let mut named = if active.request.images.is_empty() {
-        words::references(&active.request.text)
+        words::references_of(&active.request)
     } else {
         words::References::default()
     };
@@ -309,7 +309,7 @@ fn awaits_instructions(session: &Session) -> bool {
 
 /// What the user named with an `@` and the model will not see: a line each. The words themselves are sent as they are.
 fn unread(step: &Transition<'_>, missing: &[String], absent: &[AbsentFile]) -> Vec<Notice> {
-    let named = step.session.active().map(|active| words::references(&active.request.text)).unwrap_or_default();
+    let named = step.session.active().map(|active| words::references_of(&active.request)).unwrap_or_default();
     let line = |path: &String| match absent.iter().find(|file| file.path == *path) {
         Some(AbsentFile { like: Some(like), .. }) => Notice::NoSuchFileButLike(path.clone(), like.clone()),
         Some(_) => Notice::NoSuchFile(path.clone()),

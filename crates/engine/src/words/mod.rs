@@ -7,8 +7,8 @@ mod relevance;
 mod tags;
 
 pub(crate) use looking::only_looks;
-pub(crate) use references::agents;
 pub use references::{NamedUrl, References, references};
+pub(crate) use references::{agents_of, references_of};
 pub use relevance::{FILE_LIST, rank_files};
 pub(crate) use tags::path;
 pub use tags::tags;

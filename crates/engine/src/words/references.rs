@@ -1,6 +1,6 @@
 //! The files, pages, and resources that a request's text names. Only the world knows whether a file exists.
 
-use trimtab_vocab::NamedResource;
+use trimtab_vocab::{NamedResource, Request};
 
 use crate::proposal::file_names;
 
@@ -69,9 +69,50 @@ pub fn references(text: &str) -> References {
     found
 }
 
+/// What the words of a request name. Only what the user wrote loads a page or a resource, or asks for a file: a text that is
+/// quoted, and one that came along, may be anybody's. Files of the folder that such a text names are known all the same.
+pub(crate) fn references_of(request: &Request) -> References {
+    let (typed, added) = request.typed_and_added();
+    let (own, quoted) = without_quotes(typed);
+    let mut found = references(&own);
+    for file in references(&quoted).files.into_iter().chain(references(added).files) {
+        if found.files.len() < MOST && !found.files.contains(&file) {
+            found.files.push(file);
+        }
+    }
+    found
+}
+
+/// The agents that the user calls in a request.
+pub(crate) fn agents_of(request: &Request) -> Vec<String> {
+    agents(&without_quotes(request.typed_and_added().0).0)
+}
+
+/// A text without its fenced blocks, and the blocks. Surfaces put attached files between fences.
+fn without_quotes(text: &str) -> (String, String) {
+    let (mut own, mut quoted) = (String::new(), String::new());
+    let mut fence: Option<(char, usize)> = None;
+    for line in text.split_inclusive('\n') {
+        let plain = line.trim();
+        let sign = plain.chars().next().filter(|sign| matches!(sign, '`' | '~'));
+        let run = |sign: char| plain.chars().take_while(|c| *c == sign).count();
+        match (fence, sign) {
+            (None, Some(sign)) if run(sign) >= 3 && !(sign == '`' && plain[run(sign)..].contains(sign)) => {
+                fence = Some((sign, run(sign)));
+            }
+            (Some((open, length)), Some(sign)) if sign == open && run(sign) >= length && run(sign) == plain.len() => {
+                fence = None;
+            }
+            (None, _) => own.push_str(line),
+            (Some(_), _) => quoted.push_str(line),
+        }
+    }
+    (own, quoted)
+}
+
 /// The agents that words call, each once: `@agent-NAME`, as other programs write it. A file of this name can be mentioned
 /// as `@./agent-NAME`.
-pub(crate) fn agents(text: &str) -> Vec<String> {
+fn agents(text: &str) -> Vec<String> {
     let text = &text[..text.floor_char_boundary(SEARCHED)];
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | ':');
     let mut names: Vec<String> = Vec::new();
@@ -161,6 +202,29 @@ mod tests {
         {
             assert_eq!(agents(text), Vec::<String>::new(), "{text}");
         }
+    }
+
+    #[test]
+    fn only_what_the_user_wrote_calls_and_loads() {
+        let marks = "@agent-reviewer @https://x.y/z @docs:file:///a.md @src/a.rs";
+        let request = |text: &str, typed_bytes: Option<u64>| {
+            let settings = trimtab_vocab::RunSettings { typed_bytes, ..trimtab_vocab::RunSettings::default() };
+            Request::new("r1".parse().expect("an id"), text, settings)
+        };
+        let own = request(&format!("Look:\n```rust\nlet x;\n```\n{marks}"), None);
+        assert_eq!(agents_of(&own), ["reviewer"]);
+        let found = references_of(&own);
+        assert_eq!((found.urls.len(), found.resources.len(), found.is_explicit), (1, 1, true));
+        let after = format!("Review this\n\nStandard input:\n{marks}");
+        let fenced = format!("Review this\n\n````\n```\n{marks}\n````");
+        for (text, typed) in [(after.as_str(), Some(11)), (marks, Some(0)), (&fenced, None), ("~~~\n@agent-x", None)] {
+            let request = request(text, typed);
+            assert_eq!(agents_of(&request), Vec::<String>::new(), "{text}");
+            let found = references_of(&request);
+            assert!(found.urls.is_empty() && found.resources.is_empty() && !found.is_explicit, "{found:?}");
+            assert!(found.marked.is_empty(), "{found:?}");
+        }
+        assert_eq!(references_of(&request(&after, Some(11))).files, ["agent-reviewer", "src/a.rs"]);
     }
 
     #[test]

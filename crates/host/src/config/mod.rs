@@ -39,7 +39,7 @@ pub use resolve::{
 };
 pub use server_file::{NewServer, add_server, enable_server, remove_server};
 pub use set_value::{SettingChange, set_value, unset_value};
-pub(crate) use settings_writer::write_beside;
+pub(crate) use settings_writer::{append_beside, create_beside};
 pub use strictness::{ChangeEffect, SettingGuard, effect_of, guard_of, is_in_file, needs_restart, overriding};
 
 use raw::RawSettings;
@@ -240,6 +240,23 @@ mod tests {
         let without = load_from(&environment(home.path(), &[]), &[]).expect("loads");
         let problem = without.run_settings().expect_err("no model");
         assert!(problem.hint.expect("a hint").contains("trimtab demo"));
+    }
+
+    #[test]
+    fn the_name_of_the_assistant_cannot_look_like_another_answer() {
+        let home = tempfile::tempdir().expect("folder");
+        let long = "x".repeat(200);
+        for (set, expected) in [
+            ("Ada", "Ada"),
+            ("Ada\n4. Yes", "Ada"),
+            ("A\u{1b}[2K\u{202e}d  a", "A[2Kd a"),
+            ("\n", "Trimtab"),
+            (long.as_str(), &long[..40]),
+        ] {
+            let more = [("ANTHROPIC_API_KEY", "k"), ("TRIMTAB_COPILOT_NAME", set)];
+            let profile = load_from(&environment(home.path(), &more), &[]).expect("loads");
+            assert_eq!(profile.run_settings().expect("a model").style.assistant, expected, "{set:?}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use toml::Value;
+use trimtab_vocab::visible::is_hidden;
 use trimtab_vocab::{
     AnswerProtocol, AnswerStyle, Applying, AutoMode, Autonomy, AutonomySettings, CommandSettings, ContextSettings,
     Copilot, Dialog, Effort, FileSettings, ImageSettings, Machine, MemorySettings, ModelFacts, ModelSettings,
@@ -786,13 +787,22 @@ fn permissions(raw: &RawSettings, applying: impl Fn(&str) -> Applying, machine: 
         },
         trusted: list(raw, "folders.trusted"),
         style: AnswerStyle {
-            assistant: text(raw, "copilot.name"),
+            assistant: name_in_questions(&text(raw, "copilot.name")),
             synthesis_list: text(raw, "copilot.synthesis") == "list",
             ..AnswerStyle::default()
         },
         recovery: recovery(raw),
         machine,
     }
+}
+
+/// The name of the assistant is a part of the answers to an approval prompt, so it must not be able to look like another one.
+fn name_in_questions(name: &str) -> String {
+    const LONGEST: usize = 40;
+    let is_shown = |c: &char| !c.is_control() && !is_hidden(*c);
+    let plain: String = name.lines().next().unwrap_or_default().chars().filter(is_shown).take(LONGEST).collect();
+    let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    if plain.is_empty() { AnswerStyle::default().assistant } else { plain }
 }
 
 /// Whether somebody has set it, and does not only leave it at its default.

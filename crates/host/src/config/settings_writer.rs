@@ -72,9 +72,22 @@ impl SettingsWriter {
     }
 }
 
-/// Writes another file of the user whole, such as one beside the settings.
-pub(crate) fn write_beside(file: &Path, text: &str) -> std::io::Result<()> {
-    SettingsWriter::open(file)?.write(text)
+/// Makes another file of the user. One that is there with another content is never replaced.
+pub(crate) fn create_beside(file: &Path, text: &str) -> std::io::Result<()> {
+    let writer = SettingsWriter::open(file)?;
+    match std::fs::read(&writer.file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => writer.write(text),
+        Ok(there) if there == text.as_bytes() => Ok(()),
+        Ok(_) | Err(_) => Err(std::io::Error::new(ErrorKind::AlreadyExists, "it is there already")),
+    }
+}
+
+/// Adds a part to the end of another file of the user. One that is not text stays as it is.
+pub(crate) fn append_beside(file: &Path, part: &str) -> std::io::Result<()> {
+    let writer = SettingsWriter::open(file)?;
+    let before = writer.read()?;
+    let gap = if before.is_empty() || before.ends_with("\n\n") { "" } else { "\n" };
+    writer.write(&format!("{before}{gap}{part}"))
 }
 
 /// Locks the folder of the file, because the file itself is replaced. Where folders cannot be locked, nobody waits.
@@ -96,6 +109,23 @@ fn lock_folder(folder: &Path) -> std::io::Result<Option<File>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_there_is_neither_replaced_nor_lost() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("AGENTS.md");
+        append_beside(&file, "a\n").expect("made");
+        append_beside(&file, "b\n").expect("extended");
+        assert_eq!(std::fs::read_to_string(&file).expect("there"), "a\n\nb\n");
+        create_beside(&file, "a\n\nb\n").expect("the same");
+        for content in [&b"other"[..], b"not UTF-8: \xe9"] {
+            std::fs::write(&file, content).expect("written");
+            assert!(create_beside(&file, "new").is_err());
+            assert_eq!(std::fs::read(&file).expect("there"), content);
+        }
+        assert!(append_beside(&file, "new").is_err(), "its text would be lost");
+        assert_eq!(std::fs::read(&file).expect("there"), b"not UTF-8: \xe9");
+    }
 
     #[test]
     fn a_link_to_the_settings_stays_a_link() {

@@ -75,7 +75,6 @@ const PREFERENCES: &[&str] = &[
     "effort",
     "output.thinking",
     "permissions.dialog",
-    "copilot.name",
     "copilot.synthesis",
     "copilot.intelligent_routing",
     "copilot.pause_enabled",
@@ -315,6 +314,8 @@ mod tests {
             ("folders.trusted = [\"/a\"]", "folders.trusted", Some("[]"), Stricter),
             ("folders.trusted = [\"/a\"]", "folders.trusted", Some("/"), Looser),
             ("", "copilot.flow", Some("simple"), Looser),
+            // It is a part of the answers to approval prompts.
+            ("", "copilot.name", Some("Ada"), Looser),
             ("copilot.approval_mode = \"before_step\"", "copilot.approval_mode", Some("after_step"), Looser),
             ("copilot.plan_approval = false", "copilot.plan_approval", None, Looser),
             ("", "context.files", Some("/etc/passwd"), Looser),

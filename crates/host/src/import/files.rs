@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use trimtab_world::workspace::pills::of_person;
 use trimtab_world::workspace::skills::{files_beside, skills_of_person};
 
-use super::{ImportAction, ImportItem, ImportKind, ImportPlaces, read, shown};
+use super::{
+    Existing, ImportAction, ImportItem, ImportKind, ImportPlaces, LEADS_TO_SECRET, existing, leads_to_secret, read,
+    shown,
+};
 
 /// Bytes of a command, a skill, or an agent.
 const LARGEST: usize = 64 * 1024;
@@ -50,23 +53,23 @@ fn copy(
 ) -> ImportItem {
     let name = shown(stem);
     let text = match text {
+        Ok(_) if leads_to_secret(from) => return ImportItem::ignored(kind, name, from, LEADS_TO_SECRET),
         Ok(text) => text,
         Err(why) => return ImportItem::ignored(kind, name, from, why),
     };
     let target = places.own(own_folder(kind)).join(format!("{stem}.md"));
-    match std::fs::read_to_string(&target) {
-        Ok(there) if there == text => ImportItem::present(kind, name, from, target.display().to_string()),
-        Ok(_) => ImportItem::ignored(
-            kind,
-            name,
-            from,
-            format!("{} already exists with different content.", target.display()),
-        ),
-        Err(_) => {
+    match existing(&target) {
+        Existing::Text(there) if there == text => ImportItem::present(kind, name, from, target.display().to_string()),
+        Existing::Text(_) | Existing::Other => ImportItem::ignored(kind, name, from, other_text(&target)),
+        Existing::Nothing => {
             let becomes = target.display().to_string();
             ImportItem::new(kind, name, from, becomes, ImportAction::Files(vec![(target, text)]))
         }
     }
+}
+
+fn other_text(target: &Path) -> String {
+    format!("{} already exists with different content.", target.display())
 }
 
 /// Skills with their other files.
@@ -78,18 +81,19 @@ pub(super) fn skills(places: &ImportPlaces<'_>, folder: &Path) -> Vec<ImportItem
 fn copy_skill(places: &ImportPlaces<'_>, from: &Path, name: &str, text: Result<String, String>) -> ImportItem {
     let (kind, shown_name) = (ImportKind::Skill, shown(name));
     let text = match text {
+        Ok(_) if leads_to_secret(from) => return ImportItem::ignored(kind, shown_name, from, LEADS_TO_SECRET),
         Ok(text) => text,
         Err(why) => return ImportItem::ignored(kind, shown_name, from, why),
     };
     let target = places.own("skills").join(name);
-    if let Ok(there) = std::fs::read_to_string(target.join("SKILL.md")) {
-        return match there == text {
-            true => ImportItem::present(kind, shown_name, from, target.display().to_string()),
-            false => {
-                let why = format!("{} already exists with different content.", target.display());
-                ImportItem::ignored(kind, shown_name, from, why)
-            }
-        };
+    match existing(&target.join("SKILL.md")) {
+        Existing::Text(there) if there == text => {
+            return ImportItem::present(kind, shown_name, from, target.display().to_string());
+        }
+        Existing::Nothing => {}
+        Existing::Text(_) | Existing::Other => {
+            return ImportItem::ignored(kind, shown_name, from, other_text(&target));
+        }
     }
     let (mut files, mut left_out, mut size) = (vec![(target.join("SKILL.md"), text)], Vec::new(), 0);
     for file in files_beside(from) {
@@ -101,6 +105,14 @@ fn copy_skill(places: &ImportPlaces<'_>, from: &Path, name: &str, text: Result<S
             }
             _ => left_out.push(file),
         }
+    }
+    let is_free = |(file, text): &&(PathBuf, String)| match existing(file) {
+        Existing::Nothing => true,
+        Existing::Text(there) => there == *text,
+        Existing::Other => false,
+    };
+    if let Some((taken, _)) = files.iter().find(|file| !is_free(file)) {
+        return ImportItem::ignored(kind, shown_name, from, other_text(taken));
     }
     let becomes = target.display().to_string();
     let item = ImportItem::new(kind, shown_name, from, becomes, ImportAction::Files(files));
@@ -119,9 +131,15 @@ pub(super) fn instructions(places: &ImportPlaces<'_>, from: &Path) -> Vec<Import
         Some(Ok(text)) => text.trim().to_owned(),
     };
     let file = places.own("AGENTS.md");
-    let there = std::fs::read_to_string(&file).unwrap_or_default();
-    if there.contains(&text) {
-        return vec![ImportItem::present(kind, name, from, file.display().to_string())];
+    match existing(&file) {
+        Existing::Text(there) if there.contains(&text) => {
+            return vec![ImportItem::present(kind, name, from, file.display().to_string())];
+        }
+        Existing::Text(_) | Existing::Nothing => {}
+        Existing::Other => {
+            let why = format!("{} is not text in UTF-8, so nothing can be added to it.", file.display());
+            return vec![ImportItem::ignored(kind, name, from, why)];
+        }
     }
     let becomes = format!("a part of {}", file.display());
     let text = format!("<!-- From {} -->\n{text}\n", from.display());

@@ -7,6 +7,8 @@ mod servers;
 
 use std::path::{Path, PathBuf};
 
+use trimtab_vocab::sensitive_paths::has_secret;
+use trimtab_vocab::visible::is_hidden;
 use trimtab_vocab::{Problem, ProblemKind, Rule};
 
 use crate::client::Client;
@@ -173,22 +175,15 @@ impl Client {
                 config::enable_server(profile, &server.name, false)
             }
             Some(ImportAction::Files(files)) => {
-                for (file, text) in files {
-                    write(file, text)?;
-                }
-                Ok(())
+                files.iter().try_for_each(|(file, text)| written(file, config::create_beside(file, text)))
             }
-            Some(ImportAction::Append { file, text }) => {
-                let before = std::fs::read_to_string(file).unwrap_or_default();
-                let gap = if before.is_empty() || before.ends_with("\n\n") { "" } else { "\n" };
-                write(file, &format!("{before}{gap}{text}"))
-            }
+            Some(ImportAction::Append { file, text }) => written(file, config::append_beside(file, text)),
         }
     }
 }
 
-fn write(file: &Path, text: &str) -> Result<(), Problem> {
-    config::write_beside(file, text).map_err(|error| {
+fn written(file: &Path, written: std::io::Result<()>) -> Result<(), Problem> {
+    written.map_err(|error| {
         let what = format!("Cannot write {}: {error}.", file.display());
         Problem::new(ProblemKind::Settings, what).hint("Check the owner and the permissions of the folder.")
     })
@@ -274,9 +269,18 @@ fn read(file: &Path) -> Option<Result<String, String>> {
     let data = file.metadata().ok()?;
     Some(match data.len() {
         _ if !data.is_file() => Err("It is not a file.".to_owned()),
+        _ if leads_to_secret(file) => Err(LEADS_TO_SECRET.to_owned()),
         0..=LARGEST => std::fs::read_to_string(file).map_err(|error| format!("It cannot be read: {error}.")),
         _ => Err(format!("It is larger than {} KB.", LARGEST / 1024)),
     })
+}
+
+const LEADS_TO_SECRET: &str = "It is a link to a file that usually holds keys, which is not copied.";
+
+/// Whether a file is a link to what commands must not read. A copy would be in a place where they may.
+fn leads_to_secret(file: &Path) -> bool {
+    let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    real != *file && has_secret(&real.to_string_lossy())
 }
 
 /// A JSON file, which may have comments and commas too many.
@@ -319,6 +323,27 @@ fn without_comments(text: &str) -> String {
         }
     }
     plain
+}
+
+/// What is at a place that an import would write to.
+enum Existing {
+    Nothing,
+    Text(String),
+    /// Something that is not text, or cannot be read.
+    Other,
+}
+
+fn existing(file: &Path) -> Existing {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Existing::Text(text),
+        Err(_) if file.symlink_metadata().is_err() => Existing::Nothing,
+        Err(_) => Existing::Other,
+    }
+}
+
+/// Whether a text has characters that a list cannot show. It would become something else than what the user saw.
+fn hides_something(text: &str) -> bool {
+    text.chars().any(|c| c.is_control() || is_hidden(c))
 }
 
 /// A name or a text of another program in one line, without what a terminal could obey.

@@ -5,9 +5,10 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use trimtab_vocab::{Rule, RuleVerdict};
 
-use super::{ImportAction, ImportItem, ImportKind, read, read_json, shown};
+use super::{ImportAction, ImportItem, ImportKind, hides_something, read, read_json, shown};
 
 const TOO_BROAD: &str = "It allows everything, so it is not imported. Add rules for what you need.";
+const HIDES: &str = "It has characters that a list cannot show.";
 const INNER_STAR: &str = "Patterns can have `*` only at the end.";
 
 fn item(file: &Path, text: &str, rule: Result<Rule, String>) -> ImportItem {
@@ -23,6 +24,7 @@ fn rule(verdict: RuleVerdict, tool: &str, pattern: &str) -> Result<Rule, String>
     // `**` at the end is no more than `*` here.
     let pattern = pattern.strip_suffix("**").map_or_else(|| pattern.to_owned(), |stem| format!("{stem}*"));
     match pattern.as_str() {
+        written if hides_something(written) => Err(HIDES.to_owned()),
         _ if is_broad && verdict == RuleVerdict::Allow => Err(TOO_BROAD.to_owned()),
         written if written.strip_suffix('*').unwrap_or(written).contains('*') => Err(INNER_STAR.to_owned()),
         _ => Ok(Rule { verdict, tool: tool.to_owned(), pattern, folder: None }),
@@ -200,6 +202,8 @@ mod tests {
             (allow, "mcp__github", "allow mcp: github:* (everywhere)"),
             (deny, "Read(./.env)", "deny read_file: .env (everywhere)"),
             (deny, "Bash", "deny run_command: * (everywhere)"),
+            (allow, "Bash(ls\nid)", HIDES),
+            (deny, "Bash(ls\u{202e}:*)", HIDES),
             (allow, "Bash(*)", TOO_BROAD),
             (allow, "Bash", TOO_BROAD),
             (allow, "Bash(git * main)", INNER_STAR),

@@ -15,6 +15,8 @@ const IMAGES: usize = 8;
 pub(super) struct PromptText {
     /// What the user wrote, with the names of files in their places, then the contents that came along.
     pub(super) text: String,
+    /// Bytes of the text before those contents; none: all of it.
+    pub(super) typed: Option<usize>,
     /// Images, each with its media type and its bytes in base64.
     pub(super) images: Vec<(String, String)>,
 }
@@ -47,6 +49,7 @@ pub(super) fn read(blocks: Vec<ContentBlock>, folder: &str) -> Result<PromptText
             _ => return Err(bad_params("Unknown kind of content. Send text, images, or files.")),
         }
     }
+    prompt.typed = (!contents.is_empty()).then_some(prompt.text.len());
     prompt.text.push_str(&contents);
     Ok(prompt)
 }

@@ -321,7 +321,7 @@ impl OpenSession {
 /// Prompts and their ends.
 impl OpenSession {
     async fn prompt(&mut self, id: RpcId, blocks: Vec<ContentBlock>, watch: &mut SessionWatch) {
-        let PromptText { text, images } = match prompt::read(blocks, &self.folder) {
+        let PromptText { text, typed, images } = match prompt::read(blocks, &self.folder) {
             Ok(prompt) => prompt,
             Err(error) => return self.context.peer.respond(&id, Err(error)).await,
         };
@@ -339,7 +339,7 @@ impl OpenSession {
         }
         self.show_pending_servers().await;
         let mode = self.options.mode;
-        self.send_request(id, PromptText { text, images }, mode, None).await;
+        self.send_request(id, PromptText { text, typed, images }, mode, None).await;
     }
 
     /// Shows the editor's servers that wait for an approval, and that were not shown as they are now.
@@ -395,7 +395,7 @@ impl OpenSession {
 
     async fn send_request(&mut self, id: RpcId, prompt: PromptText, mode: Mode, subtasks: Option<SubtaskStart>) {
         let RequestOptions { model, effort, .. } = self.options.clone();
-        let manner = Manner { model, effort, subtasks, ..Manner::attended() };
+        let manner = Manner { model, effort, subtasks, typed: prompt.typed, ..Manner::attended() };
         // An image alone still needs words.
         let text = if prompt.text.trim().is_empty() { "Look at this image.".to_owned() } else { prompt.text };
         let draft = RequestDraft { mode, images: prompt.images, ..RequestDraft::new(text, manner) };
@@ -427,11 +427,11 @@ impl OpenSession {
         let client = self.context.client.clone();
         let done = match command {
             EditorCommand::Implement => {
-                let prompt = PromptText { text: words::IMPLEMENT.to_owned(), images: Vec::new() };
+                let prompt = PromptText { text: words::IMPLEMENT.to_owned(), ..PromptText::default() };
                 return self.send_request(id, prompt, Mode::Implement, None).await;
             }
             EditorCommand::Subtasks(text) => {
-                let (prompt, mode) = (PromptText { text, images: Vec::new() }, self.options.mode);
+                let (prompt, mode) = (PromptText { text, ..PromptText::default() }, self.options.mode);
                 return self.send_request(id, prompt, mode, Some(SubtaskStart::Ask)).await;
             }
             EditorCommand::Servers(words) => self.servers(&words).await.map(Some),

@@ -315,21 +315,41 @@ impl AgentTools {
         }
     }
 
-    /// A session of the folder. Others are none of this client's business.
+    /// A session of the folder that an agent began. Others are none of this client's business: the user has chosen there
+    /// what may happen without a question.
     async fn session(&self, input: &Value) -> Result<SessionId, Problem> {
         let name = text(input, "session")?.ok_or_else(|| wrong("`session` is missing."))?;
         let rows = self.client.sessions().list(None).await?;
         let is_it = |id: &SessionId, folder: &str| id.as_str() == name && folder == self.folder;
         let found = rows.into_iter().find(|row| is_it(&row.id, &row.folder)).map(|row| row.id);
-        found.ok_or_else(|| Problem::new(ProblemKind::NotFound, "This folder has no such session."))
+        let unknown = || Problem::new(ProblemKind::NotFound, "This folder has no such session.");
+        let session = found.ok_or_else(unknown)?;
+        if self.is_begun_by_agent(&session).await? { Ok(session) } else { Err(unknown()) }
+    }
+
+    /// Whether nobody typed the first request of a session.
+    async fn is_begun_by_agent(&self, session: &SessionId) -> Result<bool, Problem> {
+        let mut after = 0;
+        loop {
+            let page = self.client.sessions().events(session, after).await?;
+            let Some(end) = page.iter().filter_map(|event| event.seq).max() else { return Ok(false) };
+            after = end;
+            let first = page.into_iter().find_map(|event| match event.fact {
+                Fact::Request(RequestFact::Received { settings, .. }) => Some(settings.typed_bytes),
+                _ => None,
+            });
+            if let Some(typed) = first {
+                return Ok(typed == Some(0));
+            }
+        }
     }
 
     async fn send(&self, target: SendTo, request: String, mode: Mode) -> Result<Sent, Problem> {
         if request.trim().is_empty() {
             return Err(wrong("`request` is empty."));
         }
-        // Nobody typed this: it calls no workflow, and nothing in it is remembered as said by the user.
-        let manner = Manner { piped: true, ..Manner::default() };
+        // Nobody typed this: it calls no workflow, no agent, and no server, and nothing in it is remembered as said by the user.
+        let manner = Manner { piped: true, typed: Some(0), ..Manner::default() };
         let when_busy = WhenBusy::Exactly(Some(WhileRunning::Queue));
         let draft = RequestDraft { mode, when_busy, literal: true, ..RequestDraft::new(request, manner) };
         let composed = self.client.compose(&self.profile, &self.folder, draft).await?;

@@ -196,13 +196,17 @@ impl RunArgs {
         let prompt = prompt_of(self.words);
         // A text calls a pill only if somebody typed how it begins.
         let literal = !matches!(prompt, GivenPrompt::Typed { .. });
+        let mut typed_bytes = None;
         let (said, typed) = match prompt {
             GivenPrompt::None => (None, false),
             GivenPrompt::Input => (Some(read_prompt("-".into())?), false),
             GivenPrompt::Typed { text, input } => {
                 let text = read_prompt(text)?;
                 match standard_input::read(input)? {
-                    Some(input) => (Some(standard_input::joined(&text, &input)?), false),
+                    Some(input) => {
+                        typed_bytes = Some(text.trim_end().len());
+                        (Some(standard_input::joined(&text, &input)?), false)
+                    }
                     None => (Some(text), true),
                 }
             }
@@ -254,7 +258,18 @@ impl RunArgs {
         let subtasks = self.workers.subtasks.map(SubtaskStart::from);
         let autonomy = self.autonomy.map(Autonomy::from);
         let (agent, piped) = (self.workers.agent, !typed);
-        let manner = Manner { attended, approve, trust, autonomy, schema, subtasks, agent, piped, ..Manner::default() };
+        let manner = Manner {
+            attended,
+            approve,
+            trust,
+            autonomy,
+            schema,
+            subtasks,
+            agent,
+            piped,
+            typed: typed_bytes,
+            ..Manner::default()
+        };
         let when_busy = match (self.steer, self.queue, self.replace) {
             (true, ..) => WhenBusy::Exactly(Some(WhileRunning::Steer)),
             (_, true, _) => WhenBusy::Exactly(Some(WhileRunning::Queue)),

@@ -2,12 +2,12 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trimtab_vocab::{BackgroundId, BackgroundRow, BackgroundText, SessionId};
+use trimtab_vocab::{BackgroundId, BackgroundRow, BackgroundText, LoopbackName, SessionId};
 
 use super::Shared;
 use super::extract::{Id, QueryArgs};
@@ -107,12 +107,20 @@ async fn stop_command(
     Ok((StatusCode::ACCEPTED, Json(server.client.commands().stop(&session, &command).await?)))
 }
 
+/// The page's cookies belong to the name that it is called by, so the server of the command gets the other one.
 async fn open_port(
     State(server): State<Shared>,
     path: CommandPath,
+    headers: HeaderMap,
     QueryArgs(wanted): QueryArgs<PortWanted>,
 ) -> Result<Json<OpenedPort>, Failure> {
     let (session, command) = parsed(path)?;
     server.client.sessions().get(&session).await?;
-    Ok(Json(OpenedPort { url: server.client.commands().open_port(&session, &command, wanted.port).await? }))
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let called = host.split(':').next().unwrap_or_default();
+    let name = match called.eq_ignore_ascii_case(LoopbackName::Localhost.as_str()) {
+        true => LoopbackName::Address,
+        false => LoopbackName::Localhost,
+    };
+    Ok(Json(OpenedPort { url: server.client.commands().open_port(&session, &command, wanted.port, name).await? }))
 }

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use trimtab_host::config::Profile;
 use trimtab_host::{Agents, Client, ComposedRequest, JobState, LocalFiles, Manner, RequestDraft, SendTo, WhenBusy};
-use trimtab_vocab::{Approve, Control, Mode, Problem, ProblemKind, SessionId, WhileRunning};
+use trimtab_vocab::{Approve, Control, LoopbackName, Mode, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::composer::keep::{DraftKeeper, SaidFile};
 use super::composer::{CompletionSource, ComposerDraft, DraftKind, files};
@@ -273,7 +273,7 @@ impl Executor {
                 Ok(Some(Msg::Background(client.commands().list(&session).await?)))
             }),
             Cmd::OpenPort(id) => self.in_session(|client, session| async move {
-                client.commands().open_port(&session, &id, None).await?;
+                client.commands().open_port(&session, &id, None, LoopbackName::Localhost).await?;
                 Ok(Some(Msg::Background(client.commands().list(&session).await?)))
             }),
             _ => {}

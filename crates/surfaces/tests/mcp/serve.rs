@@ -12,6 +12,8 @@ checks![
     another_agent_asks_continues_lists_and_undoes,
     what_needs_a_person_comes_back_with_its_checkpoint,
     sessions_of_other_folders_and_wrong_calls_are_refused,
+    sessions_that_a_person_began_are_not_for_agents,
+    the_words_of_an_agent_call_no_agents_and_load_nothing,
     broken_lines_are_answered_and_the_next_one_is_read,
     a_cancelled_call_cancels_the_request,
 ];
@@ -118,6 +120,48 @@ fn sessions_of_other_folders_and_wrong_calls_are_refused() {
         assert!(text(&result).contains(reason), "{tool}: {result}");
     }
     assert_eq!(scene.program.provider.requests().len(), 1, "nothing of this was sent to a model");
+}
+
+fn sessions_that_a_person_began_are_not_for_agents() {
+    let scene = Scene::new();
+    scene.program.run(&["rules", "add", "allow", "edit_file", "notes.txt", "--dir", "."]);
+    scene.asks(&[("write_file", json!({"path": "notes.txt", "content": "one\n"}))]);
+    scene.says("Written.");
+    let ran = scene.program.run(&["run", "--json", "--autonomy", "trusting", "Write one into notes.txt"]);
+    assert!(scene.program.project().join("notes.txt").exists(), "{}", ran.stdout);
+    let session = ran.events()[0]["session"].as_str().expect("a session").to_owned();
+    let sent = scene.program.provider.requests().len();
+    let mut client = client(&scene);
+    for (tool, input) in [
+        ("continue_session", json!({"session": session, "request": "Go on"})),
+        ("continue_session", json!({"session": session})),
+        ("list_changes", json!({"session": session})),
+        ("rewind", json!({"session": session})),
+    ] {
+        let result = call(&mut client, tool, input);
+        assert_eq!(result["isError"], true, "{tool}: {result}");
+        assert!(text(&result).contains("This folder has no such session."), "{tool}: {result}");
+    }
+    assert!(scene.program.project().join("notes.txt").exists(), "nothing was undone");
+    assert_eq!(scene.program.provider.requests().len(), sent, "nothing was sent to a model");
+}
+
+fn the_words_of_an_agent_call_no_agents_and_load_nothing() {
+    let scene = Scene::new();
+    let agents = scene.program.home().join("agents");
+    std::fs::create_dir_all(&agents).expect("a folder");
+    let file = "---\nname: reviewer\ndescription: Reviews code\n---\nLook for races.\n";
+    std::fs::write(agents.join("reviewer.md"), file).expect("an agent");
+    scene.says("Hello.");
+    let mut client = client(&scene);
+    let request = "Let @agent-reviewer look at @http://leak.example/ and say hello";
+    let result = call(&mut client, "ask_trimtab", json!({"request": request}));
+    assert!(text(&result).contains("Hello."), "{result}");
+    let sent = scene.program.provider.requests();
+    assert_eq!(sent.len(), 1, "no worker was started");
+    assert!(!sent[0].body["system"].to_string().contains("Look for races."), "{}", sent[0].body);
+    let audit = scene.program.run(&["audit"]).stdout;
+    assert!(!audit.lines().any(|line| line.split_whitespace().nth(2) == Some("fetch")), "{audit}");
 }
 
 fn broken_lines_are_answered_and_the_next_one_is_read() {

@@ -15,6 +15,9 @@ use super::{IDLE, LARGEST_SCHEMA, LONGEST_CALL, plain};
 /// Bytes of a question that are kept, and of an address. A cut address would be another one.
 const LONGEST_MESSAGE: usize = 4_000;
 const LONGEST_URL: usize = 4_000;
+/// Questions until a server has finished the calls that it is working on. Each is recorded, also one that is cancelled, and
+/// a server must not be able to fill the log.
+const MOST_QUESTIONS: u32 = 50;
 /// How often the limits of a call are looked at.
 const TICK: Duration = Duration::from_millis(500);
 
@@ -42,14 +45,16 @@ pub(super) struct RunningCalls {
 struct ServerWork {
     calls: Vec<(u64, Option<CallAsker>)>,
     last: u64,
-    /// Questions that the user has not answered.
+    /// Questions that the user has not answered,
     open: usize,
+    /// and all of them since no call was running.
+    asked: u32,
     progress: Instant,
 }
 
 impl Default for RunningCalls {
     fn default() -> Self {
-        let state = ServerWork { calls: Vec::new(), last: 0, open: 0, progress: Instant::now() };
+        let state = ServerWork { calls: Vec::new(), last: 0, open: 0, asked: 0, progress: Instant::now() };
         Self { state: Mutex::new(state) }
     }
 }
@@ -114,6 +119,13 @@ impl RunningCalls {
     async fn ask(&self, asker: &CallAsker, request: ElicitRequestParams) -> ElicitResult {
         let cancelled = || ElicitResult::new(ElicitationAction::Cancel);
         let Some(question) = question(request) else { return cancelled() };
+        let is_one_too_many = self.with(|state| {
+            state.asked = state.asked.saturating_add(1);
+            state.asked > MOST_QUESTIONS
+        });
+        if is_one_too_many {
+            return cancelled();
+        }
         let (reply, answer) = oneshot::channel();
         let _open = AwaitedReply::begin(self);
         if asker.questions.send(AskedInput { question, reply }).await.is_err() {
@@ -174,7 +186,12 @@ impl RunningCall {
 impl Drop for RunningCall {
     fn drop(&mut self) {
         let id = self.id;
-        self.calls.with(|state| state.calls.retain(|(call, _)| *call != id));
+        self.calls.with(|state| {
+            state.calls.retain(|(call, _)| *call != id);
+            if state.calls.is_empty() {
+                state.asked = 0;
+            }
+        });
     }
 }
 
@@ -191,14 +208,19 @@ fn question(request: ElicitRequestParams) -> Option<ServerQuestion> {
             })
         }
         ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
-            // An address that hides something, or is cut, is another one.
-            let is_shown =
-                url.len() <= LONGEST_URL && plain(&url, LONGEST_URL) == url && !url.contains(char::is_whitespace);
-            let is_web = url.starts_with("https://") || url.starts_with("http://");
-            (is_shown && is_web).then(|| ServerQuestion { message: kept(&message), schema: None, url: Some(url) })
+            is_honest(&url).then(|| ServerQuestion { message: kept(&message), schema: None, url: Some(url) })
         }
         _ => None,
     }
+}
+
+/// Whether an address leads where it seems to. One that hides something, or is cut, is another one. Letters of other
+/// scripts look like those of a known name, a name before an `@` is not the server's, and browsers take `\` for `/`.
+fn is_honest(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")) else { return false };
+    let is_plain = |b: u8| b.is_ascii_graphic() && !matches!(b, b'\\' | b'<' | b'>' | b'"' | b'`');
+    let server = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    url.len() <= LONGEST_URL && url.bytes().all(is_plain) && !server.is_empty() && !server.contains('@')
 }
 
 #[cfg(test)]
@@ -219,12 +241,45 @@ mod tests {
         assert_eq!(form.message, "a[2Jb");
         assert_eq!(form.schema.expect("a schema")["properties"]["name"]["title"], "xy");
         let address = |url: &str| read(json!({"mode": "url", "message": "m", "url": url, "elicitationId": "1"}));
-        assert!(address("https://example.org/a?b=c").is_some());
-        for url in
-            ["javascript:alert(1)", "https://a\u{200b}b", "https://a b", &format!("https://{}", "a".repeat(5_000))]
-        {
+        assert!(address("https://example.org/a?b=c&d=@e").is_some());
+        for url in [
+            "javascript:alert(1)",
+            "https://a\u{200b}b",
+            "https://a b",
+            &format!("https://{}", "a".repeat(5_000)),
+            // They seem to lead to a server that everybody knows.
+            "https://accounts.example.org@evil.example/login",
+            "https://accounts.example.org:443@evil.example/login",
+            "https://evil.example\\.example.org/",
+            "https://ex\u{430}mple.org/",
+            "https:///example.org",
+            "HTTPS://example.org",
+        ] {
             assert!(address(url).is_none(), "{url}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_server_cannot_ask_without_end() {
+        let calls = Arc::new(RunningCalls::default());
+        let (questions, mut asked) = mpsc::channel(1);
+        let count = tokio::spawn(async move {
+            let mut count = 0;
+            while let Some(AskedInput { reply, .. }) = asked.recv().await {
+                let _ = reply.send(ServerReply::Decline);
+                count += 1;
+            }
+            count
+        });
+        for _ in 0..2 {
+            let _call = calls.begin(Some(CallAsker { owner: "one".to_owned(), questions: questions.clone() }));
+            for _ in 0..200 {
+                let request = json!({"mode": "url", "message": "m", "url": "https://a", "elicitationId": "1"});
+                calls.elicit(serde_json::from_value(request).expect("a question")).await;
+            }
+        }
+        drop(questions);
+        assert_eq!(count.await.expect("counted"), 2 * MOST_QUESTIONS);
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::networks::NetworkHolder;
@@ -26,7 +26,47 @@ type Environment = Vec<(OsString, OsString)>;
 /// The supervisor that waits for an order, if there is one. It ends when the last of these is dropped, when this
 /// program ends in any way, and when no order arrives for half a minute.
 #[derive(Debug, Clone, Default)]
-pub struct ReadySupervisor(Arc<Mutex<Option<WaitingSupervisor>>>);
+pub struct ReadySupervisor(Arc<Mutex<ReadyState>>);
+
+#[derive(Debug, Default)]
+struct ReadyState {
+    waiting: Option<WaitingSupervisor>,
+    /// One is being started.
+    is_starting: bool,
+}
+
+/// The temporary folder of a supervisor, once it is known. A supervisor removes it last, after its report, so that one that
+/// is killed then has left it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LeftFolder(Arc<Mutex<Option<PathBuf>>>);
+
+impl LeftFolder {
+    pub(super) fn note(&self, folder: &Path) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.to_owned());
+    }
+
+    fn remove(&self) {
+        let folder = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        folder.iter().for_each(|folder| remove(folder));
+    }
+}
+
+/// Waits for the end of a supervisor on a thread, and removes what one that was killed has left.
+pub(super) fn wait_for_end(mut process: Child) -> LeftFolder {
+    let left = LeftFolder::default();
+    let known = left.clone();
+    let wait = move || {
+        if was_killed(process.wait()) {
+            known.remove();
+        }
+    };
+    let _ = std::thread::Builder::new().name("supervisor".into()).spawn(wait);
+    left
+}
+
+fn was_killed(ended: std::io::Result<ExitStatus>) -> bool {
+    ended.is_ok_and(|status| status.signal().is_some())
+}
 
 /// A thread waits for the end of the process.
 #[derive(Debug)]
@@ -34,6 +74,7 @@ pub(super) struct WaitingSupervisor {
     pub(super) control: ChildStdin,
     pub(super) report: ChildStdout,
     pub(super) written: ChildStderr,
+    pub(super) left: LeftFolder,
     pid: u32,
     launcher: PathBuf,
     environment: Environment,
@@ -44,7 +85,7 @@ pub(super) struct WaitingSupervisor {
 impl ReadySupervisor {
     /// Whether one waits.
     pub fn is_waiting(&self) -> bool {
-        lock(&self.0).is_some()
+        lock(&self.0).waiting.is_some()
     }
 
     /// The one that waits. One that was started as another program, or with other variables, is ended instead, and so is
@@ -55,45 +96,60 @@ impl ReadySupervisor {
         environment: &[(OsString, OsString)],
         holder: Option<u32>,
     ) -> Option<WaitingSupervisor> {
-        let waiting = lock(&self.0).take();
+        let waiting = lock(&self.0).waiting.take();
         let fits = |waiting: &WaitingSupervisor| holder.is_none() || waiting.holder == holder;
         waiting.filter(fits).filter(|waiting| waiting.launcher == launcher && waiting.environment == environment)
     }
 
     /// Starts one, if none waits. The caller does not wait for that; where it fails, the next command starts its own.
     pub(super) fn prepare(&self, launcher: PathBuf, environment: Environment, networks: Option<NetworkHolder>) {
-        if self.is_waiting() {
-            return;
+        {
+            let mut state = lock(&self.0);
+            if state.waiting.is_some() || std::mem::replace(&mut state.is_starting, true) {
+                return;
+            }
         }
         let ready = Arc::downgrade(&self.0);
         let attend = move || {
             // The next command may want the network of its session, which takes two more processes than the first one has.
             let holder = networks.and_then(|networks| networks.start(&launcher).ok());
-            let Ok(mut process) = supervisor_command(&launcher, &environment, true, holder).spawn() else { return };
-            let pid = process.id();
-            let waiting = with_pipes(&mut process, launcher, environment, holder);
-            // If no user of it is left, its pipe closes here, and it ends.
-            if let Some(ready) = ready.upgrade() {
-                *lock(&ready) = waiting;
+            let started = supervisor_command(&launcher, &environment, true, holder).spawn().ok();
+            let Some((mut process, waiting)) = started.and_then(|mut process| {
+                let waiting = with_pipes(&mut process, launcher, environment, holder)?;
+                Some((process, waiting))
+            }) else {
+                ready.upgrade().iter().for_each(|ready| lock(ready).is_starting = false);
+                return;
+            };
+            let (pid, left) = (waiting.pid, waiting.left.clone());
+            match ready.upgrade() {
+                Some(ready) => {
+                    *lock(&ready) = ReadyState { waiting: Some(waiting), is_starting: false };
+                }
+                // No user of it is left. Its pipe closes here, and not after its end, because it would wait for an order.
+                None => drop(waiting),
             }
-            let ended = process.wait();
-            let waiting = ready.upgrade().and_then(|ready| lock(&ready).take_if(|waiting| waiting.pid == pid));
-            // One that was not killed has removed it.
-            let was_killed = ended.is_ok_and(|status| status.signal().is_some());
-            if let Some(waiting) = waiting.filter(|_| was_killed) {
-                remove_temporary(waiting.report);
+            let was_killed = was_killed(process.wait());
+            let is_it = |waiting: &mut WaitingSupervisor| waiting.pid == pid;
+            let unused = ready.upgrade().and_then(|ready| lock(&ready).waiting.take_if(is_it));
+            // One that was not killed has removed its folder. The folder of an unused one is not known yet.
+            if was_killed {
+                unused.into_iter().for_each(|waiting| note_temporary(waiting.report, &left));
+                left.remove();
             }
         };
-        let _ = std::thread::Builder::new().name("ready-supervisor".into()).spawn(attend);
+        if std::thread::Builder::new().name("ready-supervisor".into()).spawn(attend).is_err() {
+            lock(&self.0).is_starting = false;
+        }
     }
 }
 
-/// Removes the temporary folder of a supervisor that has ended, which one that was killed could not.
-fn remove_temporary(report: ChildStdout) {
+/// Finds the temporary folder of a supervisor that has ended in what it had reported.
+fn note_temporary(report: ChildStdout, left: &LeftFolder) {
     let lines = BufReader::new(report.take(LONGEST_REPORT)).lines().map_while(Result::ok);
     for report in lines.filter_map(|line| serde_json::from_str(&line).ok()) {
         if let SupervisorReport::Temporary(folder) = report {
-            remove(&folder);
+            left.note(&folder);
         }
     }
 }
@@ -105,9 +161,10 @@ fn with_pipes(
     holder: Option<u32>,
 ) -> Option<WaitingSupervisor> {
     let (control, report, written) = (process.stdin.take()?, process.stdout.take()?, process.stderr.take()?);
-    Some(WaitingSupervisor { control, report, written, pid: process.id(), launcher, environment, holder })
+    let (pid, left) = (process.id(), LeftFolder::default());
+    Some(WaitingSupervisor { control, report, written, left, pid, launcher, environment, holder })
 }
 
-fn lock(ready: &Mutex<Option<WaitingSupervisor>>) -> MutexGuard<'_, Option<WaitingSupervisor>> {
+fn lock(ready: &Mutex<ReadyState>) -> MutexGuard<'_, ReadyState> {
     ready.lock().unwrap_or_else(PoisonError::into_inner)
 }

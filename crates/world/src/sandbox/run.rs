@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
 use trimtab_vocab::{CommandClass, CommandPlan, CommandRun, Overtime, Sandbox};
 
@@ -19,7 +19,7 @@ use super::collect::Collected;
 use super::environment::{home, passed_on, tools};
 use super::listings::ListingCache;
 use super::networks::{NetworkHolder, SessionNetwork};
-use super::ready::ReadySupervisor;
+use super::ready::{LeftFolder, ReadySupervisor, wait_for_end};
 use super::scan::{ScanTarget, scan_again};
 use super::supervise::{EARLY, HOLDER, remove};
 use super::wire::{
@@ -312,7 +312,7 @@ async fn attempt(
     mut stop: &mut Pin<&mut impl Future<Output = ()>>,
     overtime: &mut mpsc::Receiver<Overtime>,
 ) -> StartAttempt {
-    let SupervisorProcess { process: supervisor, mut control, report, mut written } =
+    let SupervisorProcess { had_waited, mut control, report, mut written, left } =
         match take_or_start_supervisor(order, setup, ready) {
             Ok(supervisor) => supervisor,
             Err(why) => return CommandOutcome::not_started(why).into(),
@@ -346,15 +346,17 @@ async fn attempt(
             }
             report = reports.next_line() => {
                 let report = report.ok().flatten().and_then(|line| serde_json::from_str(&line).ok());
-                let again = another_attempt(report.as_ref(), order, supervisor.is_none(), taken);
+                let again = another_attempt(report.as_ref(), order, had_waited, taken);
                 // Who was told to stop starts nothing else.
                 if let Some(again) = again.filter(|_| control.is_some()) {
                     remove_left(temp.filter(|_| report.is_none())).await;
-                    wait_for_end(supervisor);
                     return again;
                 }
                 match report {
-                    Some(SupervisorReport::Temporary(folder)) => temp = Some(folder),
+                    Some(SupervisorReport::Temporary(folder)) => {
+                        left.note(&folder);
+                        temp = Some(folder);
+                    }
                     Some(SupervisorReport::Unfit) => break Err("The sandbox could not be prepared for this command.".into()),
                     Some(SupervisorReport::Taken) => taken = true,
                     Some(SupervisorReport::Started { pid, fences }) => (started, outcome.fences) = begun(pid, fences, tell),
@@ -399,8 +401,7 @@ async fn attempt(
         tell(CommandReport::Output(&chunk[..count]));
         outcome.output.push(&chunk[..count]);
     }
-    // It removes the temporary folder now, and is waited for in the background.
-    wait_for_end(supervisor);
+    // It removes the temporary folder now, and a thread waits for its end.
     conclude(outcome, ending, control.is_none(), started, temp).await.into()
 }
 
@@ -464,13 +465,15 @@ async fn conclude(
     }
 }
 
+/// A thread waits for its end.
 struct SupervisorProcess {
-    /// None if it had waited for the order, because then a thread waits for its end.
-    process: Option<Child>,
+    /// It was started before there was an order.
+    had_waited: bool,
     control: ChildStdin,
     report: ChildStdout,
     /// What the command writes, on both of its streams.
     written: ChildStderr,
+    left: LeftFolder,
 }
 
 fn take_or_start_supervisor(
@@ -483,18 +486,25 @@ fn take_or_start_supervisor(
     let holder = order.network.as_ref().map(|network| network.holder);
     if let Some(waiting) = ready.and_then(|ready| ready.take(&setup.launcher, &environment, holder)) {
         return Ok(SupervisorProcess {
-            process: None,
+            had_waited: true,
             control: ChildStdin::from_std(waiting.control).map_err(failed)?,
             report: ChildStdout::from_std(waiting.report).map_err(failed)?,
             written: ChildStderr::from_std(waiting.written).map_err(failed)?,
+            left: waiting.left,
         });
     }
-    let command = supervisor_command(&setup.launcher, &environment, order.begins_early(), holder);
-    let mut process = tokio::process::Command::from(command).spawn().map_err(failed)?;
-    match (process.stdin.take(), process.stdout.take(), process.stderr.take()) {
-        (Some(control), Some(report), Some(written)) => {
-            Ok(SupervisorProcess { process: Some(process), control, report, written })
-        }
+    let mut command = supervisor_command(&setup.launcher, &environment, order.begins_early(), holder);
+    let mut process = command.spawn().map_err(failed)?;
+    let (control, report, written) = (process.stdin.take(), process.stdout.take(), process.stderr.take());
+    let left = wait_for_end(process);
+    match (control, report, written) {
+        (Some(control), Some(report), Some(written)) => Ok(SupervisorProcess {
+            had_waited: false,
+            control: ChildStdin::from_std(control).map_err(failed)?,
+            report: ChildStdout::from_std(report).map_err(failed)?,
+            written: ChildStderr::from_std(written).map_err(failed)?,
+            left,
+        }),
         _ => Err("The supervisor has no pipes.".into()),
     }
 }
@@ -526,13 +536,6 @@ pub(super) fn program(launcher: &Path) -> std::process::Command {
     let mut command = std::process::Command::new(launcher);
     command.arg0(NAME);
     command
-}
-
-/// Waits in the background.
-fn wait_for_end(supervisor: Option<Child>) {
-    if let Some(mut supervisor) = supervisor {
-        tokio::spawn(async move { supervisor.wait().await });
-    }
 }
 
 /// What commands must be kept from in a folder. None if the supervisor has to scan itself, which takes longer.

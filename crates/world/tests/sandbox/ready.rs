@@ -16,7 +16,9 @@ crate::checks![
     a_mount_that_comes_or_goes_ends_a_supervisor_that_waits,
     a_folder_among_the_devices_needs_another_supervisor,
     a_supervisor_that_was_killed_while_it_waited_is_replaced,
+    a_supervisor_that_is_killed_after_its_report_leaves_nothing,
     a_supervisor_that_waits_ends_when_nobody_can_use_it,
+    a_supervisor_that_is_started_for_nobody_ends,
 ];
 
 /// A scene in which a supervisor waits.
@@ -47,24 +49,6 @@ fn waiting() -> Vec<u32> {
     own_supervisors()
 }
 
-/// Waits until one supervisor waits. Where the one that did has ended, another one is started.
-fn wait_for_one(scene: &Scene) {
-    let is_waiting = || scene.setup.ready.as_ref().unwrap().is_waiting();
-    let (start, mut asked) = (Instant::now(), Instant::now());
-    while !is_waiting() || own_supervisors().len() != 1 {
-        // The command must work whatever is there.
-        if start.elapsed() > Duration::from_secs(3) {
-            return;
-        }
-        // Starting one takes a moment.
-        if !is_waiting() && asked.elapsed() > Duration::from_secs(1) {
-            scene.setup.prepare();
-            asked = Instant::now();
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
 /// The supervisors that this process has started.
 fn own_supervisors() -> Vec<u32> {
     let own = format!("PPid:\t{}", std::process::id());
@@ -73,6 +57,23 @@ fn own_supervisors() -> Vec<u32> {
         status.lines().any(|line| line == own)
     };
     processes_with("early").into_iter().filter(is_own).collect()
+}
+
+fn kill_all(pids: Vec<u32>, signal: rustix::process::Signal) {
+    for pid in pids {
+        let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+/// A scene whose supervisors have their temporary folders in this one.
+fn scene_with_temp() -> (Scene, std::path::PathBuf) {
+    let mut scene = Scene { automatic: Some(Check), ..Scene::new() };
+    let temp = scene.at("temp");
+    fs::create_dir(&temp).unwrap();
+    scene.setup.environment.retain(|(name, _)| name != "TMPDIR");
+    scene.setup.environment.push(("TMPDIR".into(), temp.clone().into()));
+    (scene, temp)
 }
 
 fn a_supervisor_that_waited_puts_up_the_same_fences() {
@@ -178,27 +179,44 @@ fn a_folder_among_the_devices_needs_another_supervisor() {
 }
 
 fn a_supervisor_that_was_killed_while_it_waited_is_replaced() {
-    let mut scene = Scene { automatic: Some(Check), ..Scene::new() };
-    let temp = scene.at("temp");
-    fs::create_dir(&temp).unwrap();
-    scene.setup.environment.retain(|(name, _)| name != "TMPDIR");
-    scene.setup.environment.push(("TMPDIR".into(), temp.clone().into()));
+    let (scene, temp) = scene_with_temp();
     scene.setup.prepare();
     // The signal and the order race, so that once would not tell.
     for signal in [rustix::process::Signal::KILL, rustix::process::Signal::TERM].repeat(20) {
-        wait_for_one(&scene);
-        for pid in own_supervisors() {
-            let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
-            let _ = rustix::process::kill_process(pid, signal);
-        }
+        wait_until_ready(&scene);
+        kill_all(waiting(), signal);
         let outcome = scene.sh("echo here", Workspace);
         assert_eq!((outcome.exit_code, text(&outcome).trim()), (Some(0), "here"), "{outcome:?}");
     }
-    // Only the one that waits now has anything in a temporary folder. One that was killed can leave an empty one.
-    let is_used = |entry: &fs::DirEntry| fs::read_dir(entry.path()).is_ok_and(|mut inside| inside.next().is_some());
-    wait_until("the temporary folders are gone", || {
-        fs::read_dir(&temp).unwrap().flatten().filter(is_used).count() <= 1
-    });
+    // Only the one that waits now has a temporary folder.
+    wait_until("the temporary folders are gone", || fs::read_dir(&temp).unwrap().count() <= 1);
+}
+
+fn a_supervisor_that_is_killed_after_its_report_leaves_nothing() {
+    let (scene, temp) = scene_with_temp();
+    // It takes a while to remove this. Both a supervisor that was started for its command and one that had waited do it.
+    for _ in 0..3 {
+        let many = "mkdir \"$TMPDIR/many\" && cd \"$TMPDIR/many\" && seq 20000 | xargs touch";
+        assert_eq!(scene.sh(many, Workspace).exit_code, Some(0));
+        kill_all(own_supervisors(), rustix::process::Signal::KILL);
+        wait_until("the folders of those that were killed are gone", || {
+            let left = fs::read_dir(&temp).unwrap().flatten();
+            left.filter(|folder| folder.path().join("many").is_dir()).count() == 0
+        });
+    }
+}
+
+fn a_supervisor_that_is_started_for_nobody_ends() {
+    for _ in 0..5 {
+        let scene = Scene { automatic: Some(Check), ..Scene::new() };
+        scene.setup.prepare();
+        drop(scene);
+        let start = Instant::now();
+        while own_supervisors().is_empty() && start.elapsed() < Duration::from_secs(2) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        wait_until("it has ended", || own_supervisors().is_empty());
+    }
 }
 
 fn a_supervisor_that_waits_ends_when_nobody_can_use_it() {

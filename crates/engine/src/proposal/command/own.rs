@@ -263,12 +263,16 @@ pub(super) fn ourselves(name: &str, words: &[Word]) -> Option<CommandRefusal> {
         || (rest.contains(&"token") && verb(&["add", "login", "revoke"]))
         || (rest.contains(&"mcp") && verb(&["add", "remove", "enable", "disable", "login", "logout", "import"]))
         || (rest.contains(&"hooks") && verb(&["enable", "disable"]))
+        || (rest.contains(&"import") && !rest.contains(&"--dry-run"))
+        || (rest.contains(&"memory") && verb(&["add", "edit", "delete"]))
         || (rest.contains(&"config") && verb(&["set", "unset", "add", "remove", "edit", "reset"]));
     if alters {
         return Some(CommandRefusal::new("own-settings", CommandReason::OwnSettings));
     }
-    // As a command of the user's, it starts servers and calls their tools without a question.
-    let calls = rest.contains(&"mcp") && verb(&["call", "tools", "doctor", "serve"]);
+    // As a command of the user's, it starts servers and calls their tools without a question; and whoever talks to it as an
+    // editor or as a browser answers its questions.
+    let calls = (rest.contains(&"mcp") && verb(&["call", "tools", "doctor", "serve"]))
+        || matches!(rest.first(), Some(&("acp" | "serve")));
     (answers || deletes || approves || calls).then(|| CommandRefusal::new("own-answers", CommandReason::OwnAnswers))
 }
 
