@@ -7,6 +7,8 @@
 mod flows;
 #[path = "browser/people.rs"]
 mod people;
+#[path = "browser/servers.rs"]
+mod servers;
 #[path = "browser/shown.rs"]
 mod shown;
 #[path = "browser/subtasks.rs"]
