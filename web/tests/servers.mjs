@@ -32,8 +32,10 @@ await browse(async ({ page }) => {
       if (tool === 'trigger-elicitation-request') {
         await question.getByRole('group', { name: /Your full, legal name/ }).getByRole('textbox').fill('Ada');
         await accessible(page, 'a form of a server', { widths: false });
-        await question.getByRole('button', { name: /^Submit/ }).click();
-      } else await question.getByRole('button', { name: /^(Done|Submit)/ }).click();
+      }
+      // Who sends a form has seen all of it.
+      await question.getByRole('group', { name: 'The proposed change' }).evaluate((node) => node.scrollTo(0, node.scrollHeight));
+      await question.getByRole('button', { name: /^(Send to everything|Done)/ }).click();
     }
     await done.waitFor();
     console.log(`${tool}: ok`);

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use trimtab_testkit::login::browse;
 
 use crate::checks;
+use crate::elicitation::{open_question, typed};
 use crate::peers::installed;
 use crate::scene::Scene;
 
@@ -109,13 +110,12 @@ pub(crate) fn play_client(url: &str) {
             run(&["rules", "add", "allow", "mcp", "suite:*"]);
             scene.asks(&[("mcp__suite__test_client_elicitation_defaults", json!({}))]);
             scene.says("Done.");
-            let asked = scene.program.spawn(&["run", "--json", "Fill in the form"]);
-            asked.wait_for_line("checkpoint.opened");
-            let events = asked.stdout();
-            let opened = events.lines().find(|line| line.contains("checkpoint.opened")).expect("a question");
-            let opened: Value = serde_json::from_str(opened).expect("JSON");
-            run(&["answer", "--json", opened["checkpoint"].as_str().expect("an ID"), "submit", "--text", "{}"]);
-            asked.wait();
+            let mut terminal = typed(&scene, "Fill in the form");
+            let id = open_question(&scene)["checkpoint"].as_str().expect("an ID").to_owned();
+            run(&["answer", &id, "submit", "--text", "{}"]);
+            terminal.wait_for("Done.");
+            terminal.press("\x04");
+            terminal.wait();
         }
         scenario if scenario.starts_with("auth/") => play_login(&scene, scenario, &context),
         _ => drop(run(&["mcp", "tools"])),

@@ -211,7 +211,7 @@ fn stripped(error: HttpError) -> HttpError {
 }
 
 /// The shortest pause before a stream that ended is opened again, whatever a server asks for.
-const SHORTEST_RETRY_MS: u64 = 1000;
+const SHORTEST_RETRY_MS: u64 = 250;
 
 /// The same events, without a wish to be asked again at once, and without the token.
 fn unhurried(

@@ -127,7 +127,12 @@ impl ProtectedServer {
     fn checked_issuer(&self, described: &IssuerDocument) -> Result<AuthorizationServer, String> {
         let is_local = is_loopback(&self.url);
         let named = checked(&described.issuer, is_local)?;
-        if named.as_str().trim_end_matches('/') != self.issuer.as_str().trim_end_matches('/') {
+        let is_same = match self.is_own_issuer {
+            // The older revision knows the origin only, and the issuer can be a part of it.
+            true => named.origin() == self.issuer.origin(),
+            false => named.as_str().trim_end_matches('/') == self.issuer.as_str().trim_end_matches('/'),
+        };
+        if !is_same {
             return Err(format!("{} calls itself {}.", shown(&self.issuer), shown(&named)));
         }
         if !described.code_challenge_methods_supported.iter().any(|method| method == "S256") {

@@ -123,7 +123,8 @@ pub(super) async fn register(
 /// How a secret is sent: as the authorization server likes it.
 fn with_secret(server: &AuthorizationServer) -> ClientAuth {
     let takes = |method: &str| server.client_auth.as_ref().is_some_and(|all| all.iter().any(|one| one == method));
-    match takes("client_secret_post") && !takes("client_secret_basic") {
+    match takes("client_secret_post") {
+        // In the form where both are taken: servers of the official Python library revoke no token otherwise.
         true => ClientAuth::ClientSecretPost,
         // By RFC 8414, this holds where nothing is said.
         false => ClientAuth::ClientSecretBasic,
