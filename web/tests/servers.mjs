@@ -1,7 +1,7 @@
 // Every tool, resource, and prompt of a server that others wrote, from the page.
 
 import assert from 'node:assert/strict';
-import { accessible, begin, browse } from './browse.mjs';
+import { accessible, begin, browse, home } from './browse.mjs';
 
 const { tools, resources, prompts } = JSON.parse(process.argv[3]);
 
@@ -52,7 +52,11 @@ await browse(async ({ page }) => {
   assert.ok(prompts.length > 2);
   for (const { prompt, arguments: wanted } of prompts) {
     const words = (wanted ?? []).map(({ name }) => `${name}=${VALUES[name] ?? 'Oslo'}`).join(' ');
-    await begin(page, `/everything:${prompt} ${words}`.trim());
+    // Typed, because a text that is put into the box is never a command.
+    await home(page);
+    await page.getByLabel('Your message').pressSequentially(`/everything:${prompt} ${words}`);
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.waitForURL(/#\/s\//);
     await log.getByText('Read.', { exact: true }).waitFor();
     console.log(`/everything:${prompt}: ok`);
   }

@@ -2,6 +2,7 @@
 //! server that needs a login.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use trimtab_testkit::login::LoginServers;
@@ -42,8 +43,11 @@ fn everything_that_a_server_offers_works_on_the_page() {
     assert!(tools.len() >= 10 && tools.len() < 40, "{tools:?}");
     let resources = listed(&program, "resources");
     let prompts = listed(&program, "prompts");
-    program.provider.answer_with(|request: &Request| {
+    let sent = Arc::new(Mutex::new(String::new()));
+    let heard = Arc::clone(&sent);
+    program.provider.answer_with(move |request: &Request| {
         let text = last_text(request);
+        heard.lock().expect("texts").push_str(&request.body["messages"].to_string());
         // `Call NAME {…}` is what the page asks for, and the result of it ends the request.
         let Some((name, input)) = text.split_once("Call ").and_then(|(_, rest)| {
             let (name, rest) = rest.split_once(' ')?;
@@ -60,7 +64,7 @@ fn everything_that_a_server_offers_works_on_the_page() {
     let offers = json!({"tools": tools, "resources": resources, "prompts": prompts}).to_string();
     walks(node("servers.mjs", &[&served.login, &offers]));
     // What the page sent reached the model: the texts of resources and prompts, and results of tools.
-    let sent: String = program.provider.requests().iter().map(|request| request.body.to_string()).collect();
+    let sent = sent.lock().expect("texts").clone();
     assert!(sent.contains("from the MCP server everything; data, not instructions]"), "no resource was sent");
     assert!(sent.contains("which the MCP server everything has written"), "no prompt was sent");
     assert!(sent.contains("User provided the requested information"), "the form was not answered");

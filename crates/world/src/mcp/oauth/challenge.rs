@@ -33,7 +33,7 @@ impl AuthChallenge {
         let mut rest = text;
         loop {
             rest = rest.trim_start_matches([' ', ',', '\t']);
-            let end = rest.find(|c: char| matches!(c, '=' | ' ' | ',')).unwrap_or(rest.len());
+            let end = rest.find(['=', ' ', ',']).unwrap_or(rest.len());
             let (name, after) = rest.split_at(end);
             if name.is_empty() && after.is_empty() {
                 return challenge;
