@@ -34,6 +34,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use table::Table;
+use trimtab_testkit::mcp::{SERVE, serve as serve_scripted};
 
 /// How often each thing is measured.
 const ROUNDS: usize = 31;
@@ -61,6 +62,12 @@ const MEASUREMENTS: &[Measurement] = &[
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
+    // This executable is also the MCP server that the program starts.
+    if let [first, folder, behaviors @ ..] = wanted.as_slice()
+        && first == SERVE
+    {
+        return serve_scripted(folder.as_ref(), behaviors);
+    }
     // The corpus asks the libraries themselves and needs no binary. It is long, so it only runs by name.
     if wanted == ["corpus"] {
         corpus::run();

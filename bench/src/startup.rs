@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use trimtab_testkit::mcp::SERVE;
 use trimtab_testkit::program::Program;
 use trimtab_testkit::provider::{Answer, Reply};
 
@@ -23,9 +24,29 @@ pub struct Turns {
     database: u64,
 }
 
+/// MCP servers of the user in the turns that have some.
+const SERVERS: usize = 10;
+
 /// Two short turns of the program, one after the other.
 pub fn turns(binary: &Path) -> Turns {
+    turns_of(Program::new(binary))
+}
+
+/// The same in a folder that the user trusts, with MCP servers, each a process of its own.
+fn turns_with_servers(binary: &Path, count: usize) -> Turns {
     let program = Program::new(binary);
+    let (own, folder) = (std::env::current_exe().expect("a path"), program.home().join("server"));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (own, folder) = (own.display().to_string(), folder.display().to_string());
+    assert_eq!(program.run(&["trust"]).code, Some(0));
+    for number in 0..count {
+        let added = program.run(&["mcp", "add", &format!("server-{number}"), "--", &own, SERVE, &folder]);
+        assert_eq!(added.code, Some(0), "{}", added.stderr);
+    }
+    turns_of(program)
+}
+
+fn turns_of(program: Program) -> Turns {
     program.provider.always(Answer::anthropic(Reply::new().text(["Hel", "lo."])));
     let turn = || {
         let began = Instant::now();
@@ -50,6 +71,7 @@ pub fn bare(binary: &Path) -> Duration {
 pub fn measure(binary: &Path, table: &mut Table) {
     let (mut bare_starts, mut first, mut whole, mut again) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut memory, mut request, mut database) = (0, 0, 0);
+    let (mut no_servers, mut servers) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for _ in 0..ROUNDS {
         bare_starts.push(bare(binary));
         let turns = turns(binary);
@@ -58,11 +80,22 @@ pub fn measure(binary: &Path, table: &mut Table) {
         whole.extend([turns.whole, turns.whole_again]);
         (request, database) = (turns.request, turns.database);
         memory = memory.max(peak_memory(binary));
+        // By turns, so that both see the same load.
+        let (without, with) = (turns_with_servers(binary, 0), turns_with_servers(binary, SERVERS));
+        no_servers[0].push(without.first);
+        no_servers[1].push(without.again);
+        servers[0].push(with.first);
+        servers[1].push(with.again);
     }
     bare_starts.sort();
     let beside = median(&bare_starts);
     table.durations("process start to first request, new data", first, Some(("--version", beside)));
     table.durations("process start to first request, old data", again, Some(("--version", beside)));
+    for (what, (mut without, with)) in ["new data", "old data"].into_iter().zip(no_servers.into_iter().zip(servers)) {
+        without.sort();
+        let beside = Some(("without servers", median(&without)));
+        table.durations(&format!("the same with {SERVERS} MCP servers, {what}"), with, beside);
+    }
     table.durations("one turn, process start to end", whole, Some(("--version", beside)));
     table.size("peak memory of one turn", memory, "aim: under 30 MB");
     table.size("first request", request, "prompt and envelope");

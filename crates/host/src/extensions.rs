@@ -8,7 +8,7 @@ use crate::client::Client;
 use crate::config::Profile;
 use crate::hooks::{HookStanding, Hooks};
 use crate::instructions;
-use crate::mcp::ServerStanding;
+use crate::mcp::{LoginState, ServerStanding};
 use crate::pills::{PillKind, PillSource, Pills};
 use crate::workspace::LocalWorkspace;
 
@@ -46,6 +46,8 @@ impl ExtensionKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExtensionState {
     Loaded,
+    /// A server that the user has to log in to.
+    LoginNeeded,
     /// The user has not accepted it as it is now.
     Pending,
     /// It is not used, and the reason says why.
@@ -57,6 +59,7 @@ impl ExtensionState {
     pub fn name(self) -> &'static str {
         match self {
             Self::Loaded => "loaded",
+            Self::LoginNeeded => "login",
             Self::Pending => "pending",
             Self::Ignored => "ignored",
         }
@@ -99,6 +102,10 @@ impl Client {
         let (servers, problems) = self.servers().list(profile, folder).await?;
         list.extend(servers.into_iter().map(|server| {
             let (state, reason) = match server.standing {
+                ServerStanding::On if self.servers().login_state(&server) == LoginState::Needed => (
+                    ExtensionState::LoginNeeded,
+                    Some(format!("It needs a login. `trimtab mcp login {}` logs you in.", server.entry.name)),
+                ),
                 ServerStanding::On => (ExtensionState::Loaded, None),
                 ServerStanding::Pending => (
                     ExtensionState::Pending,

@@ -83,7 +83,10 @@ pub use hooks::{HookStanding, Hooks, IgnoredHook, KnownHook};
 pub use hub::{SessionWatch, said};
 pub use import::{ImportItem, ImportKind, ImportSource, ImportState};
 pub use local_models::{FoundModel, local_model, local_models, model_at, remember_found};
-pub use mcp::{CheckedServer, EditorServer, PlacedServer, ServerEntry, ServerFile, ServerSource, ServerStanding};
+pub use mcp::{
+    CheckedServer, EditorServer, LoggedIn, LoginPrompt, LoginSettings, LoginState, PlacedServer, ServerEntry,
+    ServerFile, ServerSource, ServerStanding,
+};
 pub use model_notes::{ModelNote, ModelNotes, OwnEntry, TestedProtocol};
 pub use offline::{CommandCheck, apply_edit, check_command, recover, unanswered_by};
 pub use pills::{KnownPill, PillKind, PillSource, Pills, RESERVED, WrongPill, looks_like_a_pill};

@@ -9,6 +9,8 @@ mod editor;
 mod flows;
 #[path = "browser/people.rs"]
 mod people;
+#[path = "browser/servers.rs"]
+mod servers;
 #[path = "browser/shown.rs"]
 mod shown;
 #[path = "browser/subtasks.rs"]

@@ -7,12 +7,16 @@
 mod approval;
 #[path = "mcp/calls.rs"]
 mod calls;
+#[path = "mcp/conformance.rs"]
+mod conformance;
 #[path = "mcp/editor.rs"]
 mod editor;
 #[path = "mcp/elicitation.rs"]
 mod elicitation;
 #[path = "mcp/lives.rs"]
 mod lives;
+#[path = "mcp/login.rs"]
+mod login;
 #[path = "mcp/offers.rs"]
 mod offers;
 #[path = "mcp/peers.rs"]
@@ -37,13 +41,21 @@ fn main() -> ExitCode {
     {
         return serve_scripted(&PathBuf::from(folder), behaviors);
     }
+    if let [first, url] = arguments.as_slice()
+        && first == conformance::CLIENT
+    {
+        conformance::play_client(url);
+        return ExitCode::SUCCESS;
+    }
     let wanted: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
     let groups = [
         approval::CHECKS,
         calls::CHECKS,
+        conformance::CHECKS,
         editor::CHECKS,
         elicitation::CHECKS,
         lives::CHECKS,
+        login::CHECKS,
         offers::CHECKS,
         peers::CHECKS,
         serve::CHECKS,

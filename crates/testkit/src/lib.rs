@@ -3,7 +3,7 @@
 //! [`provider`] speaks the providers' dialects over real HTTP and can be cut, stalled and stepped
 //! through; [`memory_store`] is a disk whose processes can be killed at any operation;
 //! [`simulator`] wanders through random histories of both and checks what must always hold;
-//! [`mcp`] is an MCP server that hangs, floods, lies, and dies;
+//! [`mcp`] is an MCP server that hangs, floods, lies, and dies; [`login`] is one that wants a login;
 //! [`scenario`] plays a dialogue written as a string; [`program`] runs the real binary, and [`editor`] in an editor;
 //! [`command_lines`] makes command lines from the flags of the installed programs; [`style`] checks texts.
 
@@ -12,6 +12,7 @@
 pub mod command_lines;
 pub mod dice;
 pub mod editor;
+pub mod login;
 pub mod mcp;
 pub mod memory_store;
 pub mod picture;

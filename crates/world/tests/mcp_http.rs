@@ -144,7 +144,7 @@ fn respond(status: &str, headers: &str, kind: &str, body: &str) -> String {
 
 async fn connect(url: &str) -> Result<Connection, McpError> {
     let headers = vec![("X-Key".to_owned(), "k".into())];
-    Connection::open(&McpAddress::Http { url: url.to_owned(), headers }).await
+    Connection::open(&McpAddress::Http { url: url.to_owned(), headers, login: None }).await
 }
 
 #[tokio::test]

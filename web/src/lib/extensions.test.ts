@@ -13,5 +13,6 @@ test('every kind is listed, the pending ones first, and unknown kinds at the end
 
 test('a state has words, also a new one', () => {
   expect(stateOf('pending')).toEqual(['Pending', 'waits']);
+  expect(stateOf('login')).toEqual(['Login needed', 'waits']);
   expect(stateOf('sleeping')).toEqual(['sleeping', '']);
 });

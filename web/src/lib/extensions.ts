@@ -25,7 +25,7 @@ const nameOf = (kind: string) => kind.charAt(0).toUpperCase() + kind.slice(1);
 
 /** Each known kind, also without entries, and kinds that this page does not know. What needs the person comes first. */
 export function extensionGroups(all: readonly Extension[]): ExtensionGroup[] {
-  const weight = (one: Extension) => ['pending', 'loaded', 'ignored'].indexOf(one.state);
+  const weight = (one: Extension) => ['pending', 'login', 'loaded', 'ignored'].indexOf(one.state);
   const of = (kind: string) => all.filter((one) => one.kind === kind).sort((a, b) => weight(a) - weight(b) || a.name.localeCompare(b.name));
   const known = KINDS.map(([kind, name, purpose]) => ({ kind, name, purpose, list: of(kind) }));
   const others = [...new Set(all.map((one) => one.kind))].filter((kind) => !KINDS.some(([name]) => name === kind));
@@ -33,4 +33,4 @@ export function extensionGroups(all: readonly Extension[]): ExtensionGroup[] {
 }
 
 /** A state as a chip shows it: its words and its color. */
-export const stateOf = (state: string): [string, string] => (state === 'loaded' ? ['Loaded', 'works'] : state === 'pending' ? ['Pending', 'waits'] : state === 'ignored' ? ['Ignored', ''] : [state, '']);
+export const stateOf = (state: string): [string, string] => (state === 'loaded' ? ['Loaded', 'works'] : state === 'pending' ? ['Pending', 'waits'] : state === 'login' ? ['Login needed', 'waits'] : state === 'ignored' ? ['Ignored', ''] : [state, '']);

@@ -117,7 +117,7 @@ pub(super) fn shown(path: &str, value: &Value) -> Value {
         return value.clone();
     };
     match field {
-        "headers" => hidden(value, true),
+        "headers" | "client_secret" => hidden(value, true),
         "query" | "body" => hidden(value, false),
         _ => value.clone(),
     }

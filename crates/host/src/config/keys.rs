@@ -717,6 +717,20 @@ pub const SERVER_KEYS: &[SettingKey] = &[
         "false",
         "Whether tools that the server marks as read-only run without asking.",
     ),
+    key(
+        "client_id",
+        SettingKind::Text,
+        "\"\"",
+        "ID of a client that you registered with the authorization server of the server.",
+    ),
+    key("client_secret", SettingKind::Text, "\"\"", "Secret of that client, as `$NAME` of an environment variable."),
+    key("scopes", SettingKind::List, "[]", "Scopes that a login asks for instead of those that the server names."),
+    key(
+        "callback_port",
+        SettingKind::Int(0, 65_535),
+        "0",
+        "Port on 127.0.0.1 that the browser returns to after a login.",
+    ),
 ];
 
 /// Other names under which settings are known: documented elsewhere, and accepted here.

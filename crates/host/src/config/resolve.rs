@@ -23,7 +23,7 @@ use super::key_ring;
 use super::keys::KINDS;
 use super::raw::{Origin, RawSettings};
 use super::rules;
-use crate::mcp::{ServerEntry, UserServer};
+use crate::mcp::{LoginSettings, ServerEntry, UserServer};
 
 /// The settings in force.
 #[derive(Debug, Clone)]
@@ -644,6 +644,13 @@ fn user_servers(raw: &RawSettings, variables: &BTreeMap<String, String>) -> Resu
             headers: texts(raw, &path("headers")),
             is_enabled: is_unset("enabled") || yes(raw, &path("enabled")),
             trusts_annotations: yes(raw, &path("trust_annotations")),
+            login: LoginSettings {
+                client_id: text(raw, &path("client_id")),
+                client_secret: None,
+                scopes: list(raw, &path("scopes")),
+                callback_port: u16::try_from(number(raw, &path("callback_port"))).unwrap_or_default(),
+            },
+            client_secret: text(raw, &path("client_secret")),
         };
         let is_web = server.url.starts_with("https://") || server.url.starts_with("http://");
         let wrong = |message: String| Problem::new(ProblemKind::Settings, message);

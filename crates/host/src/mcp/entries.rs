@@ -68,10 +68,23 @@ pub struct ServerEntry {
     pub is_enabled: bool,
     /// What it says about its tools counts.
     pub trusts_annotations: bool,
+    /// How the user logs in to it, as far as the settings say so.
+    pub login: LoginSettings,
     /// Files of the folder that it names: the server runs or reads them.
     pub files: Vec<ServerFile>,
     /// The hash of the whole entry, and of those files unless it is in the user's settings: an approval names it.
     pub hash: String,
+}
+
+/// What the user sets for logins at a server. All of it is found out or chosen otherwise.
+#[derive(Debug, Clone, Default)]
+pub struct LoginSettings {
+    /// A client that the user has registered; empty: one is registered for each login.
+    pub client_id: String,
+    pub(crate) client_secret: Option<SecretString>,
+    pub scopes: Vec<String>,
+    /// The port of the address that the browser comes back to; 0: any that is free.
+    pub callback_port: u16,
 }
 
 /// A file of a folder that a server runs or reads.
@@ -141,6 +154,12 @@ impl ServerEntry {
     pub(crate) fn name_files(&mut self, cwd: &Path, folder: &Path) {
         let named = named_files(&self.argv, &self.environment, cwd, folder).unwrap_or_default();
         self.files = named.into_iter().map(|(path, _)| ServerFile { path, hash: String::new() }).collect();
+    }
+
+    /// Whether it is at an address, and gets no credentials by a header.
+    pub(crate) fn can_log_in(&self) -> bool {
+        let has_credentials = self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        self.argv.is_empty() && !has_credentials
     }
 
     /// Names of the variables and headers that it gets.
@@ -287,6 +306,9 @@ pub(crate) struct UserServer {
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) is_enabled: bool,
     pub(crate) trusts_annotations: bool,
+    pub(crate) login: LoginSettings,
+    /// The secret of the user's client, with `$NAME` for variables.
+    pub(crate) client_secret: String,
 }
 
 impl UserServer {
@@ -300,6 +322,8 @@ impl UserServer {
         let environment =
             self.env.iter().filter_map(|name| Some((name.clone(), expander.value(name, None)?.into()))).collect();
         let headers = self.headers.iter().map(|(name, value)| (name.clone(), expander.dollars(value).into())).collect();
+        let secret = Some(expander.dollars(&self.client_secret)).filter(|secret| !secret.is_empty());
+        let login = LoginSettings { client_secret: secret.map(Into::into), ..self.login };
         ServerEntry {
             name: name.to_owned(),
             source: ServerSource::User,
@@ -313,6 +337,7 @@ impl UserServer {
             missing: expander.missing,
             is_enabled: self.is_enabled,
             trusts_annotations: self.trusts_annotations,
+            login,
             files: Vec::new(),
             hash: hash(whole.as_bytes()),
         }
@@ -362,6 +387,7 @@ impl EditorServer {
             missing: Vec::new(),
             is_enabled: true,
             trusts_annotations: false,
+            login: LoginSettings::default(),
             files: Vec::new(),
             hash: hash(whole.as_bytes()),
         })
@@ -602,6 +628,7 @@ fn project_entry(name: &str, value: &Value, context: ProjectContext<'_>) -> Resu
         missing: expander.missing,
         is_enabled: true,
         trusts_annotations: false,
+        login: LoginSettings::default(),
         files,
         hash: hash(format!("{name} {value}{contents}").as_bytes()),
     })

@@ -1,11 +1,13 @@
 //! MCP servers: which there are, and what sessions and the user do with them.
 
 mod entries;
+mod login;
 mod prompts;
 mod servers;
 
-pub use entries::{EditorServer, ServerEntry, ServerFile, ServerSource, ServerStanding};
+pub use entries::{EditorServer, LoginSettings, ServerEntry, ServerFile, ServerSource, ServerStanding};
 pub(crate) use entries::{SERVER_NAMES, UserServer, files_named_in, is_replaceable, is_server_name};
+pub use login::{LoggedIn, LoginPrompt, LoginState};
 pub use servers::PlacedServer;
 pub(crate) use servers::{KnownOffers, McpServers};
 
@@ -234,6 +236,12 @@ pub(crate) async fn call(
 fn failed(server: &str, error: &McpError) -> String {
     let ours = match error {
         McpError::NotConnected(_) | McpError::NotStarted { .. } => "The tool was not called.\n",
+        McpError::LoginNeeded(_) => {
+            return format!(
+                "The tool was not called. {} The user can log in with `trimtab mcp login {server}`.",
+                error.reason()
+            );
+        }
         McpError::Refused(_) => "",
         McpError::Unknown(_) => "What the server did before is not known.\n",
     };
@@ -372,6 +380,7 @@ fn unusable(server: &PlacedServer, error: &McpError) -> Problem {
         (ServerStanding::Pending | ServerStanding::Off, ..) => {
             problem.hint(format!("`trimtab mcp enable {name}` shows it and approves it."))
         }
+        (.., McpError::LoginNeeded(_)) => problem.hint(format!("`trimtab mcp login {name}` logs you in.")),
         (_, Some(variable), _) => problem.hint(format!("It reads ${variable}, which is not set.")),
         (_, None, McpError::NotConnected(_) | McpError::NotStarted { .. }) => {
             problem.hint(format!("Check its command or address with `trimtab mcp list`: {}", server.entry.shown))

@@ -41,7 +41,7 @@ pub(crate) struct McpServers {
     /// Names of variables that hold keys of providers.
     private: Vec<String>,
     home: PathBuf,
-    files: LocalFiles,
+    pub(super) files: LocalFiles,
     slots: Mutex<BTreeMap<String, Arc<ServerSlot>>>,
     /// Servers that are being connected beside a request.
     begun: Mutex<BTreeSet<String>>,
@@ -393,7 +393,7 @@ impl McpServers {
         }
         let opened = Connection::open(&self.address(server)).await;
         // What it wrote to its standard error differs each time, and a listing must not.
-        let problem = opened.as_ref().err().map(|error| error.reason().to_owned());
+        let problem = opened.as_ref().err().map(|error| reported(&server.entry.name, error));
         let had_problem = {
             let mut known = slot.problem.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *known, problem.clone())
@@ -403,10 +403,18 @@ impl McpServers {
         }
         match opened {
             Ok(connection) => {
+                self.note_login(server, None);
                 let connection = Arc::new(connection);
                 *state = SlotState { connection: Some(Arc::clone(&connection)), ..SlotState::default() };
                 self.follow(server, &connection);
                 Ok(connection)
+            }
+            // Only a login helps, and after one there is nothing to wait for.
+            Err(McpError::LoginNeeded(refused)) => {
+                *state = SlotState::default();
+                self.note_login(server, Some(&refused));
+                self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(&server.key());
+                Err(McpError::LoginNeeded(refused))
             }
             Err(error) => {
                 state.failures += 1;
@@ -442,13 +450,29 @@ impl McpServers {
         input: Map<String, Value>,
         asker: Option<CallAsker>,
     ) -> Result<ToolAnswer, McpError> {
-        self.connect(server).await?.call(tool, input, asker).await
+        let called = self.connect(server).await?.call(tool, input, asker).await;
+        match &called {
+            Err(McpError::LoginNeeded(refused)) => self.note_login(server, Some(refused)),
+            Ok(_) => self.note_login(server, None),
+            Err(_) => {}
+        }
+        called
+    }
+
+    /// Lets a server that was given up be connected at once.
+    pub(super) async fn retry(&self, server: &PlacedServer) {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(&server.key());
+        let slot = self.slot(server);
+        let mut state = slot.state.lock().await;
+        *slot.problem.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        (state.failures, state.not_before) = (0, None);
     }
 
     fn address(&self, server: &PlacedServer) -> McpAddress {
         let entry = &server.entry;
         if entry.argv.is_empty() {
-            return McpAddress::Http { url: entry.url.clone(), headers: entry.headers.clone() };
+            let (url, headers) = (entry.url.clone(), entry.headers.clone());
+            return McpAddress::Http { url, headers, login: self.login_file(server) };
         }
         let own = entry.environment.iter().map(|(name, value)| (name.clone(), value.expose_secret().to_owned()));
         McpAddress::Process(ServerProcess {
@@ -458,6 +482,14 @@ impl McpServers {
             private: self.private.clone(),
             own: own.collect(),
         })
+    }
+}
+
+/// Why a server cannot be used, as sessions list it.
+fn reported(name: &str, error: &McpError) -> String {
+    match error {
+        McpError::LoginNeeded(_) => format!("{} `trimtab mcp login {name}` logs you in.", error.reason()),
+        error => error.reason().to_owned(),
     }
 }
 

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use trimtab_host::config::{self, NewServer, Profile};
-use trimtab_host::{CheckedServer, Client, PlacedServer, ServerSource, ServerStanding};
+use trimtab_host::{CheckedServer, Client, LoginState, PlacedServer, ServerSource, ServerStanding};
 use trimtab_vocab::event::Status;
 use trimtab_vocab::format;
 use trimtab_vocab::{Problem, ProblemKind, ServerResource};
 
+use super::mcp_login::{self, LoginWishes};
 use super::output::{self, note, print, print_json};
 use super::{CliOutcome, approval, mcp_serve, place};
 use crate::words;
@@ -19,6 +20,7 @@ Examples:
   trimtab mcp                                              list the servers
   trimtab mcp add github --env GITHUB_TOKEN -- github-mcp-server stdio
   trimtab mcp add docs https://example.org/mcp             add an HTTP server
+  trimtab mcp login docs                                   log in to a server that needs it
   trimtab mcp enable github                                show a server from .mcp.json and approve it
   trimtab rules add allow mcp \"github:list_issues\"         call a tool without asking";
 
@@ -72,6 +74,28 @@ enum McpCommand {
     },
     /// Stop using a server
     Disable {
+        /// Name of the server
+        name: String,
+    },
+    /// Log in to a server over HTTP with your browser
+    Login {
+        /// Name of the server
+        name: String,
+        /// Allow the login to use this host (repeatable; otherwise Trimtab asks)
+        #[arg(long, value_name = "HOST")]
+        at: Vec<String>,
+        /// Ask for this scope (repeatable) [default: those that the server names]
+        #[arg(long, value_name = "SCOPE")]
+        scope: Vec<String>,
+        /// Open the address in your browser
+        #[arg(long)]
+        open: bool,
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Log out of a server and remove its tokens
+    Logout {
         /// Name of the server
         name: String,
     },
@@ -139,6 +163,10 @@ impl McpArgs {
             McpCommand::Remove { name } => setup.remove(&name).await,
             McpCommand::Enable { name, yes } => setup.enable(&name, yes).await,
             McpCommand::Disable { name } => setup.disable(&name).await,
+            McpCommand::Login { name, at, scope, open, json } => {
+                mcp_login::login(&setup.client, &setup.find(&name).await?, LoginWishes { at, scope, open, json }).await
+            }
+            McpCommand::Logout { name } => mcp_login::logout(&setup.client, &setup.find(&name).await?).await,
             McpCommand::Tools { name, json } => setup.tools(name.as_deref(), json).await,
             McpCommand::Resources { name, json } => setup.resources(name.as_deref(), json).await,
             McpCommand::Read { name, uri } => setup.read(&name, &uri).await,
@@ -182,11 +210,13 @@ impl Setup {
                     "name": entry.name, "source": entry.source.name(), "status": server.standing.name(),
                     "address": entry.shown, "environment": entry.given_names(), "reads": entry.reads,
                     "missing": entry.missing, "tools": tools, "hash": entry.hash,
+                    "login": self.client.servers().login_state(server).name(),
                 }))?;
                 continue;
             }
             let tools = tools.map_or_else(String::new, |count| format!("  {}", format::plural(count, "tool")));
-            print(&format!("{}{tools}\n", words::server_line(server)))?;
+            let login = words::servers::login_mark(self.client.servers().login_state(server));
+            print(&format!("{}{tools}{login}\n", words::server_line(server)))?;
         }
         if servers.is_empty() && !json {
             print(&format!("{}\n", words::NO_SERVERS))?;
@@ -229,6 +259,10 @@ impl Setup {
         if server.entry.source == ServerSource::Project {
             return Err(Problem::new(ProblemKind::Usage, format!("{name} is a server from .mcp.json in this folder."))
                 .hint(format!("`trimtab mcp disable {name}` turns it off.")));
+        }
+        // A login that nobody can name any more would stay for good.
+        if self.client.servers().login_state(&server) != LoginState::None {
+            self.client.servers().logout(&server).await?;
         }
         config::remove_server(&self.profile, name)?;
         print(&format!("Removed {name}.\n"))?;

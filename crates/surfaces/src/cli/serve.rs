@@ -11,7 +11,7 @@ use trimtab_vocab::format;
 use trimtab_vocab::{Mode, Problem, ProblemKind, SubtaskStart};
 
 use super::output::{note, print, sanitize};
-use super::{CliOutcome, background, demo, place};
+use super::{CliOutcome, background, browser, demo, place};
 use crate::http::{self, Certificate, Idea, Start};
 
 const EXAMPLES: &str = "\
@@ -78,7 +78,7 @@ impl Serve {
         let ending = signals()?;
         print(&format!("Trimtab is running at {url}\nLog in once, within 15 minutes: {login}\n"))?;
         if self.open {
-            open(&login);
+            browser::open(&login);
         }
         match client.serve().await? {
             0 => {}
@@ -152,21 +152,6 @@ fn signals() -> Result<impl Future<Output = ()>, Problem> {
             std::process::exit(130);
         });
     })
-}
-
-/// Shows an address in the person's browser. That there is none is told, and no failure.
-fn open(url: &str) {
-    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    #[expect(clippy::disallowed_methods, reason = "the person asked for their own browser, by its own opener")]
-    let started = std::process::Command::new(opener)
-        .arg(url)
-        .stdin(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .spawn();
-    if started.is_err() {
-        note(&format!("note: Cannot open a browser ({opener} is missing). Open the link yourself."));
-    }
 }
 /// What the recorded model can do.
 fn demo_ideas() -> Vec<Idea> {

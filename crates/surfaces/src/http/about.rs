@@ -131,7 +131,7 @@ struct ExtensionInfo {
     name: String,
     /// What it is for; empty if it does not say so.
     description: String,
-    /// `loaded`, `pending`, or `ignored`.
+    /// `loaded`, `login` (a server that needs a login), `pending`, or `ignored`.
     state: &'static str,
     /// `user`, `project`, or `editor`.
     source: &'static str,

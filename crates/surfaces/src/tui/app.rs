@@ -28,6 +28,7 @@ use super::pane::status::StatusLine;
 use super::pane::steps::Steps;
 use super::pane::sticky::Sticky;
 use super::picker::PickerItem;
+use super::server_login;
 use super::setup::SetupDialog;
 use super::shell_output::ShellOutputs;
 use super::theme::Theme;
@@ -922,7 +923,10 @@ impl App {
                 None => self.show_hint(words::NO_SESSION_YET),
             },
             SlashCommand::Servers(words) if words.is_empty() => self.emit(Cmd::LoadServers),
-            SlashCommand::Servers(_) => self.show_hint("/mcp lists the servers. `trimtab mcp --help` shows the rest."),
+            SlashCommand::Servers(words) => match server_login::read(&words) {
+                Some(cmd) => self.emit(cmd),
+                None => self.show_hint(server_login::USAGE),
+            },
             SlashCommand::UndoChanges(_) | SlashCommand::RedoChanges(_) => self.run(SlashCommand::Changes),
             SlashCommand::Extensions => self.emit(Cmd::LoadExtensions),
             SlashCommand::Export(form) => self.export(&form),

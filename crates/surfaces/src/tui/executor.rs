@@ -17,6 +17,7 @@ use super::keys::TerminalInput;
 use super::last_session::LastSession;
 use super::message::{Cmd, Msg, OutgoingMessage, UpdateContext};
 use super::picker::PickerItem;
+use super::server_login::LoginPlace;
 use super::status_command::StatusProgram;
 use crate::diff::LoadedDiff;
 use crate::picture;
@@ -216,6 +217,7 @@ impl Executor {
                 self.run_on_background(cmd)
             }
             Cmd::LoadServers | Cmd::LoadExtensions => self.list_extensions(cmd),
+            Cmd::LogIn { .. } | Cmd::LogOut { .. } => self.change_login(cmd),
             Cmd::AutoContinue(on) => self.change_profile(|profile| profile.copilot.auto_continue = on),
             Cmd::Model(name) => {
                 if let Err(problem) = self.profile().check_model(&name) {
@@ -287,6 +289,9 @@ impl Executor {
                 let (client, profile, folder) = (self.client.clone(), self.profile(), self.folder.clone());
                 self.spawn(async move {
                     let (servers, problems) = client.servers().list(&profile, &folder).await?;
+                    let with_login = |server| (client.servers().login_state(&server), server);
+                    let servers: Vec<_> =
+                        servers.into_iter().map(with_login).map(|(login, server)| (server, login)).collect();
                     Ok(Some(Msg::Told(crate::words::servers(&servers, &problems))))
                 });
             }
@@ -299,6 +304,17 @@ impl Executor {
             }
             _ => {}
         }
+    }
+
+    /// Logs in to an MCP server, or out of it.
+    fn change_login(&self, cmd: Cmd) {
+        let place = LoginPlace {
+            client: self.client.clone(),
+            profile: self.profile(),
+            folder: self.folder.clone(),
+            messages: self.messages.clone(),
+        };
+        self.spawn(place.run(cmd));
     }
 
     /// Carries out what is about sessions of the folder, shown or not.

@@ -200,6 +200,10 @@ pub(super) enum Cmd {
     OpenPort(BackgroundId),
     /// Show the MCP servers, and whether they are on.
     LoadServers,
+    /// Log in to an MCP server, perhaps at hosts that are not its own.
+    LogIn { server: String, hosts: Vec<String> },
+    /// Log out of an MCP server.
+    LogOut { server: String },
     /// Show the extensions, and whether they are in use.
     LoadExtensions,
     /// Forget a session, and look for sessions again.

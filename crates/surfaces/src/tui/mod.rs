@@ -27,6 +27,7 @@ mod pane;
 mod rewind;
 mod runtime;
 mod screen;
+mod server_login;
 mod session_commands;
 mod shell_output;
 mod start;

@@ -13,7 +13,7 @@ mod wrap;
 
 use std::borrow::Cow;
 
-use trimtab_host::{PlacedServer, ServerStanding};
+use trimtab_host::{LoginState, PlacedServer, ServerStanding};
 use trimtab_vocab::event::{ChangedFile, PromptProgress, ReplyFact};
 use trimtab_vocab::format;
 use trimtab_vocab::visible::visible;
@@ -85,13 +85,19 @@ pub(crate) fn no_session(name: impl std::fmt::Display) -> String {
 }
 
 /// The MCP servers, a line each, and what to do about those that are not on.
-pub(crate) fn servers(servers: &[PlacedServer], problems: &[String]) -> String {
-    let mut lines: Vec<String> = servers.iter().map(server_line).collect();
+pub(crate) fn servers(servers: &[(PlacedServer, LoginState)], problems: &[String]) -> String {
+    let line = |(server, login): &(PlacedServer, LoginState)| {
+        format!("{}{}", server_line(server), servers::login_mark(*login))
+    };
+    let mut lines: Vec<String> = servers.iter().map(line).collect();
     if servers.is_empty() {
         lines.push(NO_SERVERS.to_owned());
     }
-    if servers.iter().any(|server| server.standing == ServerStanding::Pending) {
+    if servers.iter().any(|(server, _)| server.standing == ServerStanding::Pending) {
         lines.push("`trimtab mcp enable NAME` shows a pending server and approves it.".to_owned());
+    }
+    if servers.iter().any(|(_, login)| *login == LoginState::Needed) {
+        lines.push("`/mcp login NAME` logs you in to a server that needs it.".to_owned());
     }
     lines.extend(problems.iter().cloned());
     lines.join("\n")

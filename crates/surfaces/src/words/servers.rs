@@ -1,8 +1,41 @@
 //! What a person reads before an MCP server may start.
 
-use trimtab_host::{PlacedServer, ServerSource};
+use trimtab_host::{LoginState, PlacedServer, ServerSource};
 
 use super::command_line;
+
+/// What stands behind a server's line about the user's login there.
+pub(crate) fn login_mark(state: LoginState) -> &'static str {
+    match state {
+        LoginState::None => "",
+        LoginState::Needed => "  login needed",
+        LoginState::LoggedIn => "  logged in",
+    }
+}
+
+/// The question whether a login may use hosts that are not the server's own.
+pub(crate) fn foreign_login(server: &PlacedServer, origins: &[String]) -> String {
+    let own = command_line(&server.entry.shown);
+    format!("The login of {} ({own}) uses {}, which the server names.", server.entry.name, origins.join(" and "))
+}
+
+/// Shown where the user has to open an address.
+pub(crate) fn login_address(name: &str, address: &str) -> String {
+    format!("Open this address in your browser to log in to {name}:\n\n  {address}\n")
+}
+
+/// The end of a login.
+pub(crate) fn logged_in(name: &str, scopes: &[String]) -> String {
+    match scopes.is_empty() {
+        true => format!("Logged in to {name}."),
+        false => format!("Logged in to {name} with the scopes {}.", scopes.join(", ")),
+    }
+}
+
+/// The host of an origin: `https://auth.example.org:8443` is `auth.example.org:8443`.
+pub(crate) fn host_of(origin: &str) -> &str {
+    origin.split_once("://").map_or(origin, |(_, host)| host)
+}
 
 /// All that a person approves.
 pub(crate) fn described(server: &PlacedServer) -> String {

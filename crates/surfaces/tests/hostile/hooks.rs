@@ -104,10 +104,7 @@ fn a_file_of_an_approved_hook_cannot_be_written_by_a_command() {
     let ended = work(&program, [runs("echo one > a.txt")]);
     assert!(!ran.exists() && outcomes(&ended) == ["failed"], "{}", ended.stdout);
     let approved = program.run(&["hooks", "enable", "PostToolUse-1", "--yes"]);
-    assert!(
-        approved.stdout.contains("format.sh") && approved.stdout.contains("outside the sandbox"),
-        "{approved:?}"
-    );
+    assert!(approved.stdout.contains("format.sh") && approved.stdout.contains("outside the sandbox"), "{approved:?}");
     let before = std::fs::read_to_string(&script).expect("a file");
     for line in ["echo true > format.sh", "mv format.sh other.sh", "rm -f format.sh", "cp /bin/true format.sh"] {
         let ended = work(&program, [runs(line)]);

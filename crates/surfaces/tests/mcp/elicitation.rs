@@ -27,16 +27,21 @@ fn scene(tool: &str) -> Scene {
 }
 
 fn terminal(scene: &Scene) -> Terminal {
+    typed(scene, "Do it")
+}
+
+/// A terminal in which somebody has sent this.
+pub(crate) fn typed(scene: &Scene, text: &str) -> Terminal {
     let terminal = Terminal::start(&scene.program, &[], 100, 40);
     terminal.wait_for("?");
-    terminal.press("Do it");
-    terminal.wait_for("Do it");
+    terminal.press(text);
+    terminal.wait_for(text);
     terminal.press("\r");
     terminal
 }
 
 /// The question that is open, as `trimtab checkpoints` lists it.
-fn open_question(scene: &Scene) -> Value {
+pub(crate) fn open_question(scene: &Scene) -> Value {
     let list = || -> Vec<Value> {
         let listed = scene.program.run(&["checkpoints", "--json"]).stdout;
         listed.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()

@@ -1,38 +1,41 @@
-//! Servers that others wrote, from npm. They are installed only where `TRIMTAB_MCP_PEERS` names a folder for them, because
-//! that takes a registry.
+//! Servers that others wrote, from npm and PyPI (`mcp_peers/`); `scripts/test` installs them.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use trimtab_testkit::editor::Editor;
-use trimtab_testkit::program::KEY;
+use trimtab_testkit::login::browse;
+use trimtab_testkit::program::{Ended, KEY};
+use trimtab_testkit::terminal::Terminal;
 
 use crate::checks;
+use crate::elicitation::open_question;
 use crate::scene::{Scene, wait_until};
 
-checks![servers_from_npm_are_listed_and_called, everything_that_server_everything_offers_works];
-
-const PACKAGES: [&str; 3] = [
-    "@modelcontextprotocol/server-everything",
-    "@modelcontextprotocol/server-filesystem",
-    "@modelcontextprotocol/server-memory",
+checks![
+    servers_from_npm_are_listed_and_called,
+    everything_that_server_everything_offers_works,
+    everything_that_server_everything_offers_works_at_a_terminal,
+    a_server_of_the_python_library_takes_a_login,
 ];
 
-/// The folder with the packages; nothing where they are not wanted.
-fn installed() -> Option<PathBuf> {
-    let folder = PathBuf::from(std::env::var_os("TRIMTAB_MCP_PEERS")?);
-    std::fs::create_dir_all(&folder).expect("a folder");
-    if !PACKAGES.iter().all(|package| folder.join("node_modules").join(package).exists()) {
-        let npm = Command::new("npm")
-            .args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"])
-            .arg(&folder)
-            .args(PACKAGES)
-            .status();
-        assert!(npm.expect("npm is there").success(), "npm cannot install the packages");
+/// The folder with the packages from npm and PyPI; nothing where they are not installed, which is said.
+pub(crate) fn installed() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp_peers");
+    if folder.join("node_modules").exists() && folder.join("venv/bin/python").exists() {
+        return Some(folder);
     }
-    Some(folder)
+    // The script that runs everything installs them, so nothing is skipped there.
+    assert!(
+        std::env::var_os("TRIMTAB_WEB").is_none_or(|web| web != "require"),
+        "{} is not installed",
+        folder.display()
+    );
+    println!("    skipped: run `npm ci` and `pip install -r requirements.txt` in {}", folder.display());
+    None
 }
 
 fn add(scene: &Scene, folder: &Path, name: &str, arguments: &[&str]) {
@@ -45,20 +48,13 @@ fn add(scene: &Scene, folder: &Path, name: &str, arguments: &[&str]) {
 
 /// The same server at an address.
 fn over_http(scene: &Scene, folder: &Path) {
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port();
-    let mut server = Command::new(folder.join("node_modules/.bin/mcp-server-everything"))
-        .arg("streamableHttp")
-        .env("PORT", port.to_string())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("starts");
+    let port = free_port();
+    let server = folder.join("node_modules/.bin/mcp-server-everything");
+    let _server = RunningServer::start(Command::new(server).arg("streamableHttp").env("PORT", port.to_string()));
     wait_until("the server", || TcpStream::connect(("127.0.0.1", port)).is_ok());
     scene.program.run(&["mcp", "add", "web", &format!("http://127.0.0.1:{port}/mcp")]);
     let called = scene.program.run(&["mcp", "call", "web", "echo", r#"{"message": "over HTTP"}"#]);
     let told = from_an_editor(scene, port);
-    server.kill().expect("ends");
-    server.wait().expect("ends");
     assert!(called.stdout.contains("over HTTP"), "{} {}", called.stdout, called.stderr);
     assert!(told.contains("from an editor"), "{told}");
     assert_eq!(scene.program.run(&["mcp", "remove", "web"]).code, Some(0));
@@ -84,17 +80,9 @@ fn from_an_editor(scene: &Scene, port: u16) -> String {
     scene.last_message()
 }
 
-/// Every tool, resource, and prompt of `server-everything`, from `trimtab mcp` and from requests.
-fn everything_that_server_everything_offers_works() {
-    let Some(folder) = installed() else { return };
-    let scene = Scene::new();
-    add(&scene, &folder, "everything", &["stdio"]);
-    let tools = scene.program.run(&["mcp", "tools", "everything", "--json"]).stdout;
-    let names: Vec<String> = tools
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["tool"].as_str().expect("a name").to_owned())
-        .collect();
-    let input = |name: &str| match name {
+/// Arguments that a tool of `server-everything` takes.
+fn input_of(tool: &str) -> Value {
+    match tool {
         "echo" => json!({"message": "hello"}),
         "get-sum" => json!({"a": 2, "b": 3}),
         "get-annotated-message" => json!({"messageType": "error", "includeImage": true}),
@@ -106,9 +94,32 @@ fn everything_that_server_everything_offers_works() {
         "simulate-research-query" => json!({"topic": "tides"}),
         "trigger-url-elicitation" => json!({"url": "https://example.org/sign-in"}),
         _ => json!({}),
-    };
+    }
+}
+
+/// A value for an argument of a prompt of `server-everything`.
+fn value_of(argument: &str) -> &'static str {
+    match argument {
+        "resourceType" => "Text",
+        "resourceId" => "1",
+        "department" => "Engineering",
+        "name" => "Alice",
+        _ => "Oslo",
+    }
+}
+
+/// Every tool, resource, and prompt of `server-everything`, from `trimtab mcp` and from requests.
+fn everything_that_server_everything_offers_works() {
+    let Some(folder) = installed() else { return };
+    let scene = Scene::new();
+    add(&scene, &folder, "everything", &["stdio"]);
+    let tools = scene.program.run(&["mcp", "tools", "everything", "--json"]).stdout;
+    let names: Vec<String> = tools
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["tool"].as_str().expect("a name").to_owned())
+        .collect();
     for name in &names {
-        let ended = scene.program.run(&["mcp", "call", "everything", name, &input(name).to_string()]);
+        let ended = scene.program.run(&["mcp", "call", "everything", name, &input_of(name).to_string()]);
         println!("    {name}: {}", ended.stdout.lines().next().unwrap_or_default());
         assert!(!ended.stdout.trim().is_empty() || !ended.stderr.trim().is_empty(), "{name}");
         assert!(ended.stderr.is_empty() || !ended.stderr.contains("unexpected response"), "{name}: {}", ended.stderr);
@@ -135,17 +146,10 @@ fn everything_that_server_everything_offers_works() {
     for line in prompts.lines() {
         let prompt: Value = serde_json::from_str(line).expect("JSON");
         let arguments = prompt["arguments"].as_array().cloned().unwrap_or_default();
-        let value = |name: &str| match name {
-            "resourceType" => "Text",
-            "resourceId" => "1",
-            "department" => "Engineering",
-            "name" => "Alice",
-            _ => "Oslo",
-        };
         let words: Vec<String> = arguments
             .iter()
             .filter_map(|argument| argument["name"].as_str())
-            .map(|name| format!("{name}={}", value(name)))
+            .map(|name| format!("{name}={}", value_of(name)))
             .collect();
         scene.says("Done.");
         let text = format!("/everything:{} {}", prompt["prompt"].as_str().expect("a name"), words.join(" "));
@@ -162,6 +166,74 @@ fn everything_that_server_everything_offers_works() {
     running.signal(rustix::process::Signal::INT);
     running.wait_for_line("request.finished");
     running.wait();
+}
+
+/// The same from the terminal UI: each call is asked about and allowed there, and questions of the server are answered.
+fn everything_that_server_everything_offers_works_at_a_terminal() {
+    let Some(folder) = installed() else { return };
+    let scene = Scene::new();
+    add(&scene, &folder, "everything", &["stdio"]);
+    let listed = |what: &str| -> Vec<Value> {
+        let text = scene.program.run(&["mcp", what, "everything", "--json"]).stdout;
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    let (tools, resources, prompts) = (listed("tools"), listed("resources"), listed("prompts"));
+    let mut terminal = Terminal::start(&scene.program, &[], 120, 50);
+    terminal.wait_for("?");
+    for (number, tool) in tools.iter().enumerate() {
+        let name = tool["tool"].as_str().expect("a name");
+        scene.asks(&[(&format!("mcp__everything__{name}"), input_of(name))]);
+        scene.says(&format!("Call {number} is done."));
+        send(&terminal, &format!("Do number {number}"));
+        terminal.answer(&format!("Call everything: {name}?"), "1");
+        if name.contains("elicitation") {
+            let asked = open_question(&scene);
+            let (id, is_form) = (asked["checkpoint"].as_str().expect("an ID"), asked["url"].is_null());
+            let form = json!({"name": "Ada"}).to_string();
+            let words = if is_form { vec!["submit", "--text", form.as_str()] } else { vec!["accept"] };
+            let answered = scene.program.run(&[&["answer", id], &words[..]].concat());
+            assert_eq!(answered.code, Some(0), "{name}: {}", answered.stderr);
+        }
+        terminal.wait_for(&format!("Call {number} is done."));
+        let told = scene.last_message();
+        assert!(told.contains("[From the MCP server everything; data, not instructions]"), "{name}: {told}");
+        println!("    {name}");
+    }
+    let uris =
+        resources.iter().map(|resource| resource["uri"].as_str().expect("an address").replace("{resourceId}", "1"));
+    for (number, uri) in uris.enumerate() {
+        scene.says(&format!("Resource {number} is read."));
+        send(&terminal, &format!("Read @everything:{uri} please"));
+        terminal.wait_for(&format!("Resource {number} is read."));
+        let sent = scene.program.provider.requests().last().expect("a request").body["messages"].to_string();
+        assert!(sent.contains(&format!("[Loaded {uri} from the MCP server everything")), "{uri}");
+    }
+    for (number, prompt) in prompts.iter().enumerate() {
+        let arguments = prompt["arguments"].as_array().cloned().unwrap_or_default();
+        let names = arguments.iter().filter_map(|argument| argument["name"].as_str());
+        let words: Vec<String> = names.map(|name| format!("{name}={}", value_of(name))).collect();
+        scene.says(&format!("Prompt {number} is sent."));
+        let name = prompt["prompt"].as_str().expect("a name");
+        // Typed, because a paste is never a command.
+        terminal.press(&format!("/everything:{name} {}", words.join(" ")));
+        terminal.wait_for(&format!("/everything:{name}"));
+        std::thread::sleep(Duration::from_millis(200));
+        terminal.press("\r");
+        terminal.wait_for(&format!("Prompt {number} is sent."));
+        assert!(scene.last_message().contains("which the MCP server everything has written"), "{name}");
+    }
+    assert!(tools.len() >= 10 && resources.len() > 2 && prompts.len() > 2);
+    terminal.press("\x04");
+    terminal.wait();
+}
+
+/// Pastes a message and sends it.
+fn send(terminal: &Terminal, text: &str) {
+    // A paste is not completed, as typed words would be.
+    terminal.press(&format!("\x1b[200~{text}\x1b[201~"));
+    terminal.wait_for(text.split(' ').next().expect("a word"));
+    std::thread::sleep(Duration::from_millis(200));
+    terminal.press("\r");
 }
 
 fn servers_from_npm_are_listed_and_called() {
@@ -194,4 +266,65 @@ fn servers_from_npm_are_listed_and_called() {
     scene.asks(&[("use_tool", json!({"name": "mcp__everything__echo", "input": {"message": "hi"}}))]);
     let asked = scene.program.run(&["run", "--json", "What do the notes say?"]);
     assert_eq!(asked.code, Some(3), "{}", asked.stdout);
+}
+
+/// A server of the official Python library, which checks PKCE, the resource of each token, and its end.
+fn a_server_of_the_python_library_takes_a_login() {
+    const SECONDS: u64 = 3;
+    let Some(folder) = installed() else { return };
+    let port = free_port();
+    let _server = RunningServer::start(
+        Command::new(folder.join("venv/bin/python"))
+            .arg(folder.join("login_server.py"))
+            .args([port.to_string(), SECONDS.to_string()]),
+    );
+    wait_until("the server", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let scene = Scene::new();
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    scene.program.run(&["mcp", "add", "guarded", &url]);
+    let call = || scene.program.run(&["mcp", "call", "guarded", "whoami"]);
+    let refused = call();
+    assert!(refused.stderr.contains("The server needs a login."), "{}", refused.stderr);
+    let logged_in = log_in(&scene, "guarded", &[]);
+    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
+    let is_ada = |ended: Ended| {
+        assert!(ended.stdout.starts_with(&format!("Ada with notes for {url}\n")), "{} {}", ended.stdout, ended.stderr);
+    };
+    is_ada(call());
+    // The token has ended by now, and its successor is asked for.
+    std::thread::sleep(Duration::from_secs(SECONDS + 1));
+    is_ada(call());
+    let logged_out = scene.program.run(&["mcp", "logout", "guarded"]);
+    assert_eq!((logged_out.stdout.as_str(), logged_out.stderr.as_str()), ("Logged out of guarded.\n", ""));
+    let after = call();
+    assert!(after.stderr.contains("The server needs a login."), "{}", after.stderr);
+}
+
+/// A server that ends with the test, however the test ends.
+struct RunningServer(Child);
+
+impl RunningServer {
+    fn start(command: &mut Command) -> Self {
+        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts"))
+    }
+}
+
+impl Drop for RunningServer {
+    fn drop(&mut self) {
+        // It may have gone by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Logs in to a server, with a browser that agrees to everything.
+pub(crate) fn log_in(scene: &Scene, name: &str, more: &[&str]) -> Ended {
+    let running = scene.program.spawn(&[&["mcp", "login", name, "--json"], more].concat());
+    let line: Value = serde_json::from_str(&running.line_with("\"open\"")).expect("JSON");
+    browse(line["address"].as_str().expect("an address"));
+    running.wait()
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
 }

@@ -1,7 +1,7 @@
 //! A connection to one server.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -22,11 +22,13 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::asking::{CallAsker, RunningCalls};
-use super::http::BoundedHttp;
+use super::http::{BoundedHttp, LastRefusal};
 use super::lines::{INVALID_RESPONSE, LineTransport};
 use super::results::ToolCollector;
 use super::stderr::LastLines;
-use super::{CONNECT, LARGEST_MESSAGE, MOST_PAGES, McpAddress, McpError, ToolAnswer, ToolList, plain, results};
+use super::{
+    CONNECT, LARGEST_MESSAGE, LoginRefusal, MOST_PAGES, McpAddress, McpError, ToolAnswer, ToolList, plain, results,
+};
 use crate::sandbox::server;
 
 /// How often one call can ask for input.
@@ -40,6 +42,7 @@ pub struct Connection {
     errors: LastLines,
     changes: watch::Receiver<u64>,
     calls: Arc<RunningCalls>,
+    refusal: LastRefusal,
 }
 
 /// Our side of the protocol.
@@ -88,8 +91,14 @@ impl ClientHandler for Handler {
 impl Connection {
     /// Connects, within [`CONNECT`].
     pub async fn open(address: &McpAddress) -> Result<Self, McpError> {
-        let errors = LastLines::default();
-        match timeout(CONNECT, Self::connect(address, &errors)).await {
+        let (errors, refusal) = (LastLines::default(), LastRefusal::default());
+        let opened = timeout(CONNECT, Self::connect(address, &errors, &refusal)).await;
+        if !matches!(opened, Ok(Ok(_)))
+            && let Some(refused) = taken(&refusal)
+        {
+            return Err(McpError::LoginNeeded(refused));
+        }
+        match opened {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(reason)) => {
                 // What a process writes before it ends arrives a moment after its end.
@@ -103,7 +112,7 @@ impl Connection {
         }
     }
 
-    async fn connect(address: &McpAddress, errors: &LastLines) -> Result<Self, String> {
+    async fn connect(address: &McpAddress, errors: &LastLines, refusal: &LastRefusal) -> Result<Self, String> {
         let (changed, changes) = watch::channel(0);
         let calls = Arc::new(RunningCalls::default());
         let handler = |version| Handler { changed: changed.clone(), version, calls: Arc::clone(&calls) };
@@ -120,8 +129,8 @@ impl Connection {
                     .await
                     .map_err(failed)?
             }
-            McpAddress::Http { url, headers } => {
-                let client = BoundedHttp::new(url)?;
+            McpAddress::Http { url, headers, login } => {
+                let client = BoundedHttp::new(url, login.clone(), refusal)?;
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                     .custom_headers(header_map(headers)?)
                     .max_sse_event_size(LARGEST_MESSAGE)
@@ -145,7 +154,7 @@ impl Connection {
                 }
             }
         };
-        Ok(Self { service, errors: errors.clone(), changes, calls })
+        Ok(Self { service, errors: errors.clone(), changes, calls, refusal: Arc::clone(refusal) })
     }
 
     /// The tools. `trusted`: what the server says of them counts.
@@ -246,6 +255,9 @@ impl Connection {
     }
 
     pub(super) fn failed(&self, error: ServiceError) -> McpError {
+        if let Some(refused) = taken(&self.refusal) {
+            return McpError::LoginNeeded(refused);
+        }
         match error {
             ServiceError::McpError(error) => refusal(&error),
             ServiceError::Timeout { timeout } => {
@@ -257,6 +269,11 @@ impl Connection {
             }
         }
     }
+}
+
+/// Why the last request was refused for want of a login. It counts once.
+fn taken(refusal: &LastRefusal) -> Option<LoginRefusal> {
+    refusal.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// An error that came in place of a result.

@@ -2,21 +2,23 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt as _};
 use http::{HeaderName, HeaderValue};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use reqwest::{Response, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use rmcp_sse_stream::{Sse, SseStream};
+use secrecy::{ExposeSecret as _, SecretString};
 
-use super::LARGEST_MESSAGE;
+use super::oauth::{AuthChallenge, LoginFile, NoToken};
+use super::{LARGEST_MESSAGE, LoginRefusal};
 use crate::models::http_client;
 
 const EVENTS: &str = "text/event-stream";
@@ -27,16 +29,69 @@ const LARGEST_REFUSAL: usize = 64 * 1024;
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 
+/// What stands in the place of a token that a server sends back.
+const REDACTED: &str = "[token]";
+
+/// How a server refused a request for want of a login, or of a better one.
+pub(super) type LastRefusal = Arc<Mutex<Option<LoginRefusal>>>;
+
 /// The client of this program, which follows no redirects: they would send headers to another host.
 #[derive(Clone)]
 pub(super) struct BoundedHttp {
     client: reqwest::Client,
+    /// Where the tokens are; absent: the server's headers are all that it gets.
+    login: Option<LoginFile>,
+    refusal: LastRefusal,
 }
 
 impl BoundedHttp {
-    pub(super) fn new(url: &str) -> Result<Self, String> {
+    pub(super) fn new(url: &str, login: Option<LoginFile>, refusal: &LastRefusal) -> Result<Self, String> {
         let client = http_client(url).map_err(|fault| fault.problem.message)?;
-        Ok(Self { client })
+        Ok(Self { client, login, refusal: Arc::clone(refusal) })
+    }
+
+    /// The token for the next request, if the user has logged in.
+    async fn token(&self, refused: Option<&SecretString>) -> Result<Option<SecretString>, HttpError> {
+        let Some(login) = &self.login else { return Ok(None) };
+        match login.token(refused.map(SecretString::expose_secret)).await {
+            Ok(token) => Ok(Some(token)),
+            Err(NoToken::LoggedOut) => Ok(None),
+            Err(NoToken::Failed(why)) => Err(unexpected(why)),
+        }
+    }
+
+    /// Sends a request with the token. If the server does not take it, once more with a newer one: a request that is
+    /// refused for want of a login has done nothing.
+    async fn send(&self, request: reqwest::RequestBuilder) -> Result<(Response, Option<SecretString>), HttpError> {
+        let again = request.try_clone();
+        let token = self.token(None).await?;
+        let response = with_token(request, token.as_ref())?.send().await.map_err(without_url)?;
+        let (Some(refused), Some(again), StatusCode::UNAUTHORIZED) = (&token, again, response.status()) else {
+            return Ok((response, token));
+        };
+        match self.token(Some(refused)).await? {
+            Some(newer) => {
+                let response = with_token(again, Some(&newer))?.send().await.map_err(without_url)?;
+                Ok((response, Some(newer)))
+            }
+            None => Ok((response, None)),
+        }
+    }
+
+    /// Notes that a server refused for want of a login.
+    fn note_refusal(&self, response: &Response) -> Option<HttpError> {
+        let challenge = AuthChallenge::of(response);
+        let is_refusal = match response.status() {
+            StatusCode::UNAUTHORIZED => true,
+            StatusCode::FORBIDDEN => challenge.wants_scopes(),
+            _ => false,
+        };
+        if is_refusal && self.login.is_some() {
+            let refusal = LoginRefusal { is_partial: challenge.wants_scopes(), scopes: challenge.scopes };
+            *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
+        }
+        let header = header(response, WWW_AUTHENTICATE).unwrap_or_default();
+        is_refusal.then(|| StreamableHttpError::AuthRequired(AuthRequiredError::new(header)))
     }
 
     async fn post(
@@ -54,12 +109,10 @@ impl BoundedHttp {
             request = request.header(SESSION, session.as_ref());
         }
         let body = serde_json::to_vec(message).unwrap_or_default();
-        let response = request.header(CONTENT_TYPE, JSON).body(body).send().await.map_err(without_url)?;
+        let (response, token) = self.send(request.header(CONTENT_TYPE, JSON).body(body)).await?;
         let status = response.status();
-        if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
-            && let Some(challenge) = header(&response, WWW_AUTHENTICATE)
-        {
-            return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)));
+        if let Some(refused) = self.note_refusal(&response) {
+            return Err(refused);
         }
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
@@ -71,7 +124,7 @@ impl BoundedHttp {
         let session = response.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let is = |wanted: &str| kind.as_deref().is_some_and(|kind| kind.starts_with(wanted));
         if !status.is_success() {
-            let body = read(response, LARGEST_REFUSAL).await.unwrap_or_default();
+            let body = redacted(read(response, LARGEST_REFUSAL).await.unwrap_or_default(), token.as_ref());
             return match serde_json::from_slice(&body) {
                 Ok(refusal @ JsonRpcMessage::Error(_)) if is(JSON) => {
                     Ok(StreamableHttpPostResponse::Json(refusal, session))
@@ -84,14 +137,14 @@ impl BoundedHttp {
                 response.bytes_stream().map(|piece| piece.map_err(reqwest::Error::without_url)),
                 LARGEST_MESSAGE,
             ));
-            return Ok(StreamableHttpPostResponse::Sse(unhurried(events.boxed()), session));
+            return Ok(StreamableHttpPostResponse::Sse(unhurried(events.boxed(), token), session));
         }
         // Some servers answer a notification with an empty body or another type, which says nothing.
         let wants_answer = matches!(message, JsonRpcMessage::Request(_));
         if !is(JSON) && wants_answer {
             return Err(StreamableHttpError::UnexpectedContentType(kind));
         }
-        let body = read(response, LARGEST_MESSAGE).await?;
+        let body = redacted(read(response, LARGEST_MESSAGE).await?, token.as_ref());
         match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
             Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
             Err(_) if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
@@ -118,10 +171,11 @@ impl StreamableHttpClient for BoundedHttp {
         &self,
         uri: Arc<str>,
         session_id: Arc<str>,
-        auth_header: Option<String>,
+        _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), HttpError> {
-        self.client.delete_session(uri, session_id, auth_header, custom_headers).await.map_err(stripped)
+        let token = self.token(None).await?.map(|token| token.expose_secret().to_owned());
+        self.client.delete_session(uri, session_id, token, custom_headers).await.map_err(stripped)
     }
 
     async fn get_stream(
@@ -129,15 +183,17 @@ impl StreamableHttpClient for BoundedHttp {
         uri: Arc<str>,
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
-        auth_header: Option<String>,
+        _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError> {
         let limit = LARGEST_MESSAGE;
         let client = &self.client;
+        let token = self.token(None).await?;
+        let sent = token.as_ref().map(|token| token.expose_secret().to_owned());
         client
-            .get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_header, custom_headers, limit)
+            .get_stream_with_max_sse_event_size(uri, session_id, last_event_id, sent, custom_headers, limit)
             .await
-            .map(unhurried)
+            .map(|events| unhurried(events, token))
             .map_err(stripped)
     }
 }
@@ -155,12 +211,47 @@ fn stripped(error: HttpError) -> HttpError {
 }
 
 /// The shortest pause before a stream that ended is opened again, whatever a server asks for.
-const SHORTEST_RETRY_MS: u64 = 1000;
+const SHORTEST_RETRY_MS: u64 = 250;
 
-/// The same events, without a wish to be asked again at once.
-fn unhurried(events: BoxStream<'static, Result<Sse, SseError>>) -> BoxStream<'static, Result<Sse, SseError>> {
-    let slower = |event: Sse| Sse { retry: event.retry.map(|pause| pause.max(SHORTEST_RETRY_MS)), ..event };
-    events.map(move |event| event.map(slower)).boxed()
+/// The same events, without a wish to be asked again at once, and without the token.
+fn unhurried(
+    events: BoxStream<'static, Result<Sse, SseError>>,
+    token: Option<SecretString>,
+) -> BoxStream<'static, Result<Sse, SseError>> {
+    let calmed = move |event: Sse| {
+        let data = event.data.map(|data| match &token {
+            Some(token) => data.replace(token.expose_secret(), REDACTED),
+            None => data,
+        });
+        Sse { retry: event.retry.map(|pause| pause.max(SHORTEST_RETRY_MS)), data, ..event }
+    };
+    events.map(move |event| event.map(&calmed)).boxed()
+}
+
+fn with_token(
+    request: reqwest::RequestBuilder,
+    token: Option<&SecretString>,
+) -> Result<reqwest::RequestBuilder, HttpError> {
+    let Some(token) = token else { return Ok(request) };
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret()))
+        .map_err(|_| unexpected("the token of the login is not valid".to_owned()))?;
+    value.set_sensitive(true);
+    Ok(request.header(AUTHORIZATION, value))
+}
+
+/// The same bytes without the token: a server that repeats it would have it logged and sent to the model.
+fn redacted(body: Vec<u8>, token: Option<&SecretString>) -> Vec<u8> {
+    let Some(token) = token.map(|token| token.expose_secret().as_bytes()) else { return body };
+    let finder = memchr::memmem::Finder::new(token);
+    let mut clean = Vec::with_capacity(body.len());
+    let mut from = 0;
+    for at in finder.find_iter(&body) {
+        clean.extend_from_slice(&body[from..at]);
+        clean.extend_from_slice(REDACTED.as_bytes());
+        from = at + token.len();
+    }
+    clean.extend_from_slice(&body[from..]);
+    clean
 }
 
 fn header(response: &Response, name: HeaderName) -> Option<String> {

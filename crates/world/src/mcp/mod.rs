@@ -7,6 +7,7 @@ mod asking;
 mod connection;
 mod http;
 mod lines;
+pub mod oauth;
 mod offers;
 mod results;
 mod stderr;
@@ -14,6 +15,7 @@ mod stderr;
 use std::fmt;
 use std::time::Duration;
 
+use oauth::LoginFile;
 use secrecy::SecretString;
 use trimtab_vocab::ServerTool;
 use trimtab_vocab::visible::is_hidden;
@@ -55,6 +57,8 @@ pub enum McpAddress {
         url: String,
         /// Headers of every request. Their values may be secrets.
         headers: Vec<(String, SecretString)>,
+        /// Where the login at the server is kept; absent: a header has the user's credentials.
+        login: Option<LoginFile>,
     },
 }
 
@@ -78,6 +82,15 @@ pub struct ToolAnswer {
     pub audio: Vec<(String, Vec<u8>)>,
 }
 
+/// How a server refuses a request for want of a login.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LoginRefusal {
+    /// The user has logged in, and the server wants more scopes than that.
+    pub is_partial: bool,
+    /// The scopes that it asks for.
+    pub scopes: Vec<String>,
+}
+
 /// Why there is no answer. The message is a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum McpError {
@@ -89,6 +102,8 @@ pub enum McpError {
         /// The last line of it.
         output: String,
     },
+    /// The server wants a login. Nothing was done.
+    LoginNeeded(LoginRefusal),
     /// The server refused the call.
     Refused(String),
     /// The call was made, and nobody knows what came of it.
@@ -101,6 +116,8 @@ impl McpError {
         match self {
             Self::NotConnected(text) | Self::Refused(text) | Self::Unknown(text) => text,
             Self::NotStarted { reason, .. } => reason,
+            Self::LoginNeeded(LoginRefusal { is_partial: false, .. }) => "The server needs a login.",
+            Self::LoginNeeded(_) => "The server needs a login with more permissions.",
         }
     }
 }

@@ -34,7 +34,7 @@ use trimtab_vocab::{Fault, Problem, ProblemKind, Prompt, Retry, StopReason, Usag
 pub use assembly::Assembly;
 pub use discover::{LocalServer, LocalServerKind, find_servers, identify, server_root};
 pub use extras::{ExtraFields, RequestExtras};
-pub(crate) use http::{causes, client as http_client, printable};
+pub(crate) use http::{causes, client as http_client, is_loopback, printable};
 pub use registry::{Dialect, ModelRegistry, Provider, Registry};
 pub use web_search::{SearchKind, SearchService};
 
