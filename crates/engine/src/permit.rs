@@ -7,18 +7,18 @@ mod deeds;
 mod doubt;
 
 pub(crate) use commands::command_policy;
-pub use commands::{CommandRuling, check_command, check_hosts, unanswered_by};
+pub use commands::{CommandRuling, check_as_check, check_command, check_hosts, unanswered_by};
 
 use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::sensitive_paths;
 use trimtab_vocab::wording::{PermissionReason, Refusal};
 use trimtab_vocab::{
-    Approval, ApprovalClass, Approved, Autonomy, CallId, CommandClass, CommandPlan, CommandRun, ControlFile, FileLoss,
-    FilePlan, FileSet, FileWrite, HostPolicy, Machine, PersonDecision, ReadOp, Rule, RuleVerdict, Sandbox, ServerCall,
-    ServerCallPlan, control_file,
+    Approval, ApprovalClass, Approved, Autonomy, CallId, CheckSource, CommandClass, CommandPlan, CommandRun,
+    ControlFile, FileLoss, FilePlan, FileSet, FileWrite, HostPolicy, ListedCheck, Machine, PersonDecision, ReadOp,
+    Rule, RuleVerdict, Sandbox, ServerCall, ServerCallPlan, control_file,
 };
 
-use crate::proposal::command::Policy;
+use crate::proposal::command::{CommandDecision, Policy};
 use crate::record::{Batch, BatchItem, Progress, RunningRequest, Session, WriteConcerns};
 use crate::tools::ToolAction;
 use case::{PermitCase, PermitSubject};
@@ -214,13 +214,15 @@ pub(crate) struct Prospect<'a> {
     pub(crate) losses: &'a [FileLoss],
     /// Those with unsaved changes in the user's editor.
     pub(crate) unsaved: &'a [String],
+    /// Who names the command, if it is a check after edits.
+    pub(crate) check: Option<CheckSource>,
 }
 
 impl<'a> Prospect<'a> {
     pub(crate) fn from_item(item: &'a BatchItem) -> Self {
         let writes = item.writes.as_deref().unwrap_or_default();
         let WriteConcerns { versions, losses, unsaved } = &item.concerns;
-        Self { writes, versions, losses, unsaved }
+        Self { writes, versions, losses, unsaved, check: item.check() }
     }
 }
 
@@ -246,7 +248,8 @@ pub(crate) fn judge_at(
         return Ruling::Refuse(Refusal::PlanMode);
     }
     if let ToolAction::Run { command, outside: None, .. } = action {
-        return command_case(level, session, active).judge(command).into_ruling(command, session.rules_folder());
+        let case = commands::CommandCase { check: prospect.check, ..command_case(level, session, active) };
+        return case.judge(command).into_ruling(command, session.rules_folder());
     }
     let Some(case) = PermitCase::new(level, session, active, action, prospect) else {
         return Ruling::Go(Permit::standing(Approval::Setting));
@@ -296,7 +299,16 @@ fn command_case<'a>(level: Autonomy, session: &'a Session, active: &'a RunningRe
         rules_folder: session.rules_folder(),
         agreed: active.has_agreed(),
         proposed: active.batch.as_ref().is_some_and(|batch| batch.of_series),
+        check: None,
     }
+}
+
+/// Whether a check is denied, by a rule or because nothing runs such a command.
+pub(crate) fn refuses_check(session: &Session, active: &RunningRequest, check: &ListedCheck) -> bool {
+    let level = session.autonomy_for(&active.request.settings);
+    let case = commands::CommandCase { check: Some(check.source), ..command_case(level, session, active) };
+    let is_plan = active.path() == Some(RouteDecision::Plan);
+    is_plan || case.judge(&check.command).decision == CommandDecision::Deny
 }
 
 /// The rule for every use of a command's program that its table knows to be safe; none if there is no such rule, or if it

@@ -14,6 +14,7 @@ use trimtab_world::store::hash;
 
 use crate::agents::{AgentRoots, Agents};
 use crate::call_records;
+use crate::checks;
 use crate::client::{Client, World};
 use crate::config::Profile;
 use crate::pills::{Pills, looks_like_a_pill};
@@ -268,6 +269,9 @@ impl Client {
         }
         let mut run = profile.run_settings()?;
         self.inform(&profile, &mut run.models).await;
+        if is_place {
+            run.checks = checks::for_request(profile.external.checks.clone(), folder.to_owned(), trusted).await;
+        }
         run.attended = attended;
         run.approve = approve;
         run.trust.trusted = by_settings;

@@ -90,7 +90,7 @@ pub struct WrongPill {
 }
 
 /// Names of the program's own commands. No pill takes the place of one, in any surface.
-pub const RESERVED: [&str; 70] = [
+pub const RESERVED: [&str; 71] = [
     "agents",
     "allowed-tools",
     "approvals",
@@ -102,6 +102,7 @@ pub const RESERVED: [&str; 70] = [
     "changes",
     "chat",
     "checkpoint",
+    "checks",
     "clear",
     "commands",
     "compact",

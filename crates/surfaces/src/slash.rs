@@ -168,6 +168,7 @@ commands! {
     "agents" EVERYWHERE, Plain(SlashCommand::Program(&["extensions", "--kind", "agent"])), "list the agents, which you call with @agent-NAME";
     "mcp" IN_TERMINAL_AND_EDITORS, WithText(SlashCommand::Servers), "list the MCP servers and whether they are on";
     "hooks" IN_LINES, Plain(SlashCommand::Program(&["hooks"])), "list the hooks and whether they are on";
+    "checks" IN_LINES, Plain(SlashCommand::Program(&["checks"])), "list the checks after edits and whether they run";
     "setup" ["login"] IN_TERMINAL, Plain(SlashCommand::SetUp), "add an API key, or choose a model on this machine";
     "handoff" ["compact"] IN_TERMINAL_AND_EDITORS, Plain(SlashCommand::Control(Control::Handoff)), "continue in a new session with a summary and the open to-dos";
     "extend" IN_TERMINAL_AND_EDITORS, Plain(SlashCommand::Control(Control::Extend)), "keep the complete conversation of this session";

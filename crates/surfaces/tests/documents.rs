@@ -478,6 +478,7 @@ fn help_is_enough_to_start() {
       models         List the models of each provider
       mcp            List, add, approve, and check MCP servers
       hooks          List hooks, and approve hooks of a project
+      checks         List the checks after edits and approve those of a folder
       extensions     List extensions: MCP servers, skills, agents, commands, hooks, and instructions
       import         Import rules, MCP servers, skills, and more from another tool
       completions    Print shell completions

@@ -45,7 +45,7 @@ pub use model::{
 };
 pub use request::{CommandDone, DoneFacts, ModelSwitch, RequestFact, Stage, StageFact, Status};
 pub use session::SessionFact;
-pub use tool::{CommandFact, CommandsFact, McpFact, ReflectionEntry, ReflectionFact, ToolFact, ToolStatus};
+pub use tool::{ChecksFact, CommandFact, CommandsFact, McpFact, ReflectionEntry, ReflectionFact, ToolFact, ToolStatus};
 
 /// A fact in its envelope.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -140,6 +140,8 @@ facts! {
     Command(CommandFact) = "command",
     /// Several commands run one after the other.
     Commands(CommandsFact) = "commands",
+    /// Checks run after edits.
+    Checks(ChecksFact) = "checks",
     /// A change was proposed.
     Proposal(ProposalFact) = "proposal",
     /// Files changed.
@@ -281,6 +283,7 @@ pub const KNOWN_TYPES: &[&str] = &[
     "command.output",
     "command.finished",
     "commands",
+    "checks",
     "proposal.opened",
     "proposal.chosen",
     "proposal.resolved",

@@ -19,6 +19,7 @@ mod autonomy;
 mod background;
 mod bound_file;
 mod call;
+mod check;
 pub mod checkpoint;
 mod control_files;
 mod copilot;
@@ -71,6 +72,7 @@ pub use background::{
 };
 pub use bound_file::BoundFile;
 pub use call::{Fault, Format, Prompt, Reply, Retry, ToolSpec};
+pub use check::{CHECK_TOOL, CheckMode, CheckOutcome, CheckSettings, CheckSource, DueCheck, ListedCheck};
 pub use control_files::{ControlFile, control_entry, control_file};
 pub use copilot::{Analysis, ApprovalMode, Choosable, Copilot, Pace, Question, Routing, TRIGGERS, border};
 pub use date::{BadDate, BadTimeOfDay, Date, TimeOfDay, Weekday};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BoundFile, ListedHook};
+use crate::{BoundFile, ListedCheck, ListedHook};
 
 /// Letters of a hash that a rule names.
 const HASH: usize = 32;
@@ -54,6 +54,9 @@ impl Rule {
     /// The tool's name in rules that approve a hook of a folder, or refuse it.
     pub const HOOK: &str = "hook";
 
+    /// The tool's name in rules that approve a check of a folder, or refuse it.
+    pub const CHECK: &str = "check";
+
     /// The rule that trusts a folder.
     pub fn trust(folder: impl Into<String>) -> Self {
         let folder = Some(folder.into());
@@ -87,6 +90,12 @@ impl Rule {
     pub fn hook(folder: impl Into<String>, hook: &ListedHook, verdict: RuleVerdict) -> Self {
         let (tool, folder) = (Self::HOOK.into(), Some(folder.into()));
         Self { verdict, tool, pattern: Self::version(hook.event.name(), &hook.hash), folder }
+    }
+
+    /// The rule that approves a check of a folder as it is now, or refuses it.
+    pub fn check(folder: impl Into<String>, check: &ListedCheck, verdict: RuleVerdict) -> Self {
+        let (tool, folder) = (Self::CHECK.into(), Some(folder.into()));
+        Self { verdict, tool, pattern: Self::version(&check.command, &check.hash), folder }
     }
 
     /// How such a rule names one of several. A comma separates them, so a path has none: a folder called

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AutoMode, Autonomy, AutonomySettings, Copilot, Effort, ImageSettings, ListedHook, MemorySettings, ModelFacts,
-    NetworkAccess, Remembered, Rule, Sandbox, SubtaskSettings, TaskKind,
+    AutoMode, Autonomy, AutonomySettings, CheckSettings, Copilot, Effort, ImageSettings, ListedHook, MemorySettings,
+    ModelFacts, NetworkAccess, Remembered, Rule, Sandbox, SubtaskSettings, TaskKind,
 };
 
 // Grouped here, and flat in what is recorded and sent: the order of the groups and of their fields is the order of the
@@ -32,6 +32,9 @@ pub struct RunSettings {
     /// Whether the folder is trusted, and how far.
     #[serde(flatten)]
     pub trust: FolderTrust,
+    /// What runs after edits.
+    #[serde(skip_serializing_if = "CheckSettings::is_default")]
+    pub checks: CheckSettings,
     /// How approval prompts are handled.
     pub approve: Approve,
     /// Where commands run and what they must leave alone.
@@ -97,6 +100,7 @@ impl Default for RunSettings {
             commands: CommandSettings::default(),
             autonomy: AutonomySettings::default(),
             trust: FolderTrust::default(),
+            checks: CheckSettings::default(),
             approve: Approve::Ask,
             machine: Machine::default(),
             style: AnswerStyle::default(),

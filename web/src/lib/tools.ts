@@ -20,6 +20,7 @@ const says: Record<string, (input: Record<string, unknown>) => string> = {
   delete_file: (input) => `Delete ${input['path']}`,
   move_file: (input) => `Move ${input['from']} to ${input['to']}`,
   run_command: (input) => `Run ${visible(String(input['command']), 'command')}`,
+  check: (input) => `Check: ${visible(String(input['command']), 'command')}`,
   read_output: (input) => `Read the output of ${visible(String(input['id']), 'line')}`,
   stop_command: (input) => `Stop ${visible(String(input['id']), 'line')}`,
   fetch_url: (input) => `Fetch ${input['url']}`,
@@ -68,7 +69,8 @@ function forbiddingRule(result: string): string | undefined {
 }
 
 /** A tool's result as a person reads it: what is written for the model stays with it. `results.json` has rows. */
-export function resultForPerson(preview: string): string {
+export function resultForPerson(result: string): string {
+  const preview = result.replace(/^Check (?:passed|failed|not run|stopped): `[^\n]*`(?:\n|$)/, '');
   if (preview.startsWith('[Request interrupted by user for tool use]')) return 'You stopped it.';
   const rule = forbiddingRule(preview);
   if (rule !== undefined) return `Blocked by your rule: ${rule}`;

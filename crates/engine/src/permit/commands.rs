@@ -3,7 +3,8 @@
 
 use trimtab_vocab::wording::{Notice, PermissionReason, Refusal};
 use trimtab_vocab::{
-    Approval, ApprovalClass, Autonomy, CommandClass, HostPolicy, Rule, RuleVerdict, RunSettings, Sandbox,
+    Approval, ApprovalClass, Autonomy, CheckMode, CheckSource, CommandClass, HostPolicy, ListedCheck, Rule,
+    RuleVerdict, RunSettings, Sandbox,
 };
 
 use super::{Permit, Ruling, by_rule};
@@ -27,6 +28,8 @@ pub(super) struct CommandCase<'a> {
     pub(super) agreed: bool,
     /// An answer proposes it: it waits until the user runs it.
     pub(super) proposed: bool,
+    /// It is a check after edits, which the user's settings, the folder, or nobody names.
+    pub(super) check: Option<CheckSource>,
 }
 
 /// How a session treats a command.
@@ -116,6 +119,7 @@ impl CommandCase<'_> {
         }
         let reason = match of_verdict.verdict.class {
             _ if self.level == Autonomy::Careful => PermissionReason::CarefulCommands,
+            _ if self.check.is_some() => PermissionReason::CheckAsks,
             CommandClass::Read if self.proposed => PermissionReason::OnlyProposed,
             _ => PermissionReason::ChecksNeedApproval,
         };
@@ -123,16 +127,18 @@ impl CommandCase<'_> {
     }
 
     /// What becomes of a line that no table lets run. At *trusting*, it runs in the fence of a check, which is the
-    /// promise; the tables only save questions.
+    /// promise; the tables only save questions. So does a check that the user has written down.
     fn by_fence(&self, line: &str, ruling: CommandRuling) -> CommandRuling {
-        if self.level != Autonomy::Trusting || !applies_commands(self.level, self.settings) {
+        let is_trusted = self.level == Autonomy::Trusting && applies_commands(self.level, self.settings);
+        let is_own_check = self.is_check_on() && self.check == Some(CheckSource::User);
+        if !is_trusted && !is_own_check {
             return ruling;
         }
         match command::unheld(line, &self.guarded()) {
             Some(reason) => CommandRuling { reason: PermissionReason::Command(reason.for_line(line)), ..ruling },
             None => CommandRuling {
                 decision: CommandDecision::Auto,
-                reason: PermissionReason::HeldBySandbox,
+                reason: if is_own_check { PermissionReason::CheckHeld } else { PermissionReason::HeldBySandbox },
                 permit: Some(Permit::standing(Approval::Setting)),
                 ..ruling
             },
@@ -209,15 +215,37 @@ impl CommandCase<'_> {
     /// tests does if a setting or an agreement says so.
     fn runs_automatically(&self, class: CommandClass) -> bool {
         let by_class = class == CommandClass::Read && !self.proposed && self.level != Autonomy::Careful;
-        by_class || self.agreed || applies_commands(self.level, self.settings)
+        by_class || self.agreed || self.is_check_on() || applies_commands(self.level, self.settings)
+    }
+
+    /// Whether it is a check, and the user wants checks to run without a question. At *careful*, every command asks.
+    fn is_check_on(&self) -> bool {
+        let is_on = self.settings.checks.mode == CheckMode::On && self.level != Autonomy::Careful;
+        is_on && self.check.is_some()
     }
 }
 
 /// How a new session in this folder treats a command of its model.
 pub fn check_command(settings: &RunSettings, rules: &[Rule], folder: &str, line: &str) -> CommandRuling {
-    let here = Some(folder);
-    let level = Session::default().autonomy_for(settings);
-    CommandCase { level, settings, rules, folder: here, rules_folder: here, agreed: false, proposed: false }.judge(line)
+    new_case(settings, rules, folder).judge(line)
+}
+
+/// How a new session in this folder treats a command that is a check after edits.
+pub fn check_as_check(settings: &RunSettings, rules: &[Rule], folder: &str, check: &ListedCheck) -> CommandRuling {
+    CommandCase { check: Some(check.source), ..new_case(settings, rules, folder) }.judge(&check.command)
+}
+
+fn new_case<'a>(settings: &'a RunSettings, rules: &'a [Rule], folder: &'a str) -> CommandCase<'a> {
+    CommandCase {
+        level: Session::default().autonomy_for(settings),
+        settings,
+        rules,
+        folder: Some(folder),
+        rules_folder: Some(folder),
+        agreed: false,
+        proposed: false,
+        check: None,
+    }
 }
 
 /// What a sandboxed command of a new session in this folder may reach, beside what the user allows it once.

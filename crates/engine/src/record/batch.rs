@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use trimtab_vocab::checkpoint::WithheldResult;
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{CallId, ChangePart, CheckpointId, CommandClass, FileLoss, FileWrite, ImageRef, ToolCall};
+use trimtab_vocab::{
+    CallId, ChangePart, CheckSource, CheckpointId, CommandClass, FileLoss, FileWrite, ImageRef, ToolCall,
+};
 
 use super::ItemHooks;
 use crate::tools::{self, ToolAction, ToolRegistry};
@@ -56,8 +58,8 @@ pub struct BatchItem {
     pub chosen: Option<HunkSelection>,
     /// The user stopped it.
     pub stopping: bool,
-    /// The command as the model had asked for it, if the user has edited it.
-    pub edited_from: Option<String>,
+    /// Where it comes from, if not from the model as it is.
+    pub origin: CallOrigin,
     /// Its result in the sandbox, while the user is asked whether to run it outside.
     pub held: Option<WithheldResult>,
     /// The user wants it run outside of the sandbox.
@@ -76,6 +78,15 @@ pub struct BatchItem {
     pub tries: u32,
     /// The output of a command, as the user sees it; absent: none has ended.
     pub output: Option<String>,
+}
+
+/// Where a call comes from, if not from the model as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallOrigin {
+    /// The command as the model had asked for it, if the user has edited it.
+    pub edited_from: Option<String>,
+    /// It is a check after the edits of the other calls.
+    pub check: Option<CheckSource>,
 }
 
 /// How the user wants a command run again.
@@ -234,12 +245,12 @@ impl Batch {
 
     /// A fingerprint, to detect repeated calls.
     pub(crate) fn signature(&self) -> String {
-        self.items.iter().map(|item| format!("{} {}\n", item.call.name, item.call.input)).collect()
+        self.calls().map(|item| format!("{} {}\n", item.call.name, item.call.input)).collect()
     }
 }
 
 impl BatchItem {
-    fn new(call_id: CallId, call: ToolCall, action: Result<ToolAction, String>) -> Self {
+    pub(super) fn new(call_id: CallId, call: ToolCall, action: Result<ToolAction, String>) -> Self {
         Self {
             call_id,
             call: Arc::new(call),
@@ -251,7 +262,7 @@ impl BatchItem {
             hunks: Vec::new(),
             chosen: None,
             stopping: false,
-            edited_from: None,
+            origin: CallOrigin::default(),
             held: None,
             outside: false,
             again: RunAgain::default(),
@@ -275,7 +286,7 @@ impl BatchItem {
         let call = Arc::make_mut(&mut self.call);
         call.input["command"] = command.into();
         self.action = tools::registry().read(call).map(Arc::new);
-        self.edited_from.get_or_insert(old);
+        self.origin.edited_from.get_or_insert(old);
         self.given = None;
         self.blocked = None;
         self.forget_hooks();
@@ -369,7 +380,7 @@ mod tests {
         let mut batch = Batch::of_series(&CallId::nth(1), call);
         let item = &mut batch.items[0];
         assert!(!item.edit("ls") && item.edit("ls -l"));
-        assert_eq!((item.command(), item.edited_from.as_deref()), (Some("ls -l"), Some("ls")));
+        assert_eq!((item.command(), item.origin.edited_from.as_deref()), (Some("ls -l"), Some("ls")));
         assert!(matches!(item.action.as_deref(), Ok(ToolAction::Run { timeout_s: Some(5), .. })));
         item.edit(" ");
         assert_eq!(item.command(), None, "an empty command is none");

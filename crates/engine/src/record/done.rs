@@ -68,7 +68,16 @@ impl Session {
             let item = batch.as_ref().and_then(|batch| batch.item(call))?;
             Some((item.action.as_deref().ok()?, &item.progress))
         };
+        // A check is not what the model did.
+        let is_check = |call: &CallId| {
+            batch.as_ref().and_then(|batch| batch.item(call)).is_some_and(|item| item.check().is_some())
+        };
         match fact {
+            Fact::Command(
+                CommandFact::Started { call: Some(call), .. } | CommandFact::Finished { call: Some(call), .. },
+            )
+            | Fact::Tool(ToolFact::Finished { call, .. })
+                if is_check(call) => {}
             Fact::Change(ChangeFact::Applied(change)) => done.change(&change.files),
             Fact::Command(CommandFact::Started { command, automatic, .. }) => {
                 // A repository is not among the files whose changes are seen.

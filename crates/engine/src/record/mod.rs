@@ -5,6 +5,7 @@ mod assist;
 mod autonomy;
 mod background;
 mod batch;
+mod checks;
 mod done;
 pub(crate) mod excerpt;
 mod flow;
@@ -39,7 +40,8 @@ pub(crate) use assist::is_same_question;
 pub use assist::{Assist, AssistState, OpenProposal, TaskMemory};
 pub(crate) use autonomy::applies_commands;
 pub use background::{BackgroundCommand, EndedBackground};
-pub use batch::{Batch, BatchItem, HunkSelection, Progress, ToolOutcome, UserDecision, WriteConcerns};
+pub use batch::{Batch, BatchItem, CallOrigin, HunkSelection, Progress, ToolOutcome, UserDecision, WriteConcerns};
+pub use checks::SessionChecks;
 pub use done::DoneState;
 pub(crate) use flow::completed;
 pub use flow::{Flow, FlowState, PlanApproval};
@@ -97,6 +99,7 @@ struct SessionExtensions {
     skills: SessionSkills,
     agents: SessionAgents,
     hooks: SessionHooks,
+    checks: SessionChecks,
 }
 
 /// The conversation, and how large it is.

@@ -66,7 +66,7 @@ impl RoundHistory {
     /// The calls of a reply have all ended.
     pub(super) fn close(&mut self, batch: &Batch) {
         let (mut is_new, mut is_refused) = (false, false);
-        for item in &batch.items {
+        for item in batch.calls() {
             let Some(done) = item.done() else { continue };
             if done.content.starts_with(REPEATED) {
                 is_refused = true;
@@ -90,7 +90,7 @@ impl RoundHistory {
 
     /// Whether these calls, which are still to be made, only repeat what was done.
     pub(crate) fn repetition(&self, batch: &Batch) -> Repetition {
-        let times = batch.items.iter().map(|item| self.calls.get(&self.call(item)).copied().unwrap_or(0)).min();
+        let times = batch.calls().map(|item| self.calls.get(&self.call(item)).copied().unwrap_or(0)).min();
         let Some(times @ 1..) = times else { return Repetition::None };
         let is_same = self.last == hash(&batch.signature());
         let patience = if is_same || self.warned { PATIENCE_WITH_THE_SAME } else { PATIENCE };
@@ -103,7 +103,7 @@ impl RoundHistory {
 
     /// Whether these calls had the same results before.
     pub(crate) fn is_known(&self, batch: &Batch) -> bool {
-        batch.items.iter().all(|item| self.results.contains_key(&self.result(item)))
+        batch.calls().all(|item| self.results.contains_key(&self.result(item)))
     }
 
     /// Whether the last reply, which calls nothing, says what an earlier one of the request has said.

@@ -146,6 +146,8 @@ pub struct ToolHistory {
     pub(crate) rounds: RoundHistory,
     /// Commands that failed in the sandbox and that the user did not want to run outside.
     pub left_inside: Vec<String>,
+    /// Checks that the user, a rule, or a hook refused.
+    pub refused_checks: Vec<String>,
     /// The tools that the skills of the request leave; none: all.
     pub narrowed: Option<SkillTools>,
     /// What the hooks about the request as a whole have decided.

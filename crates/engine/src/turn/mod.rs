@@ -7,6 +7,7 @@ pub mod answers;
 pub(crate) mod background;
 pub(crate) mod batch;
 mod blocks;
+mod checks;
 pub mod choosing;
 mod circles;
 mod claims;
@@ -123,6 +124,7 @@ fn routed(step: &mut Transition<'_>, decided: RouteFact) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     crate::hooks::tell_pending(step, &request);
+    checks::tell_pending(step, &request);
     let categories = decided.categories.join(", ");
     let decision = decided.decision;
     step.emit(Some(&request), decided);

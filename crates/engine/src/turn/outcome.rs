@@ -7,6 +7,10 @@ use super::{batch, guard, network};
 use crate::Ran;
 use crate::record::excerpt::EXIT_CODE;
 
+/// What a model can do about a timeout.
+pub(super) const MORE_TIME: &str =
+    " Ask for more time with timeout_s, do less at once, or ask the user to set commands.timeouts.";
+
 /// The text to the model about a command and its status. `more`: additional lines; `most`: bytes of the result.
 pub(super) fn told(ran: &Ran, stopping: bool, limit_s: u64, more: &[String], most: usize) -> (ToolStatus, String) {
     let (status, head) = match ran {
@@ -19,8 +23,7 @@ pub(super) fn told(ran: &Ran, stopping: bool, limit_s: u64, more: &[String], mos
             (ToolStatus::Interrupted, "[Stopped by the user at its timeout. The other calls continue.]".to_owned())
         }
         Ran { timed_out: true, .. } => {
-            let advice = "Ask for more time with timeout_s, do less at once, or ask the user to set commands.timeouts.";
-            (ToolStatus::Error, format!("Timed out after {limit_s} s and was stopped. {advice}"))
+            (ToolStatus::Error, format!("Timed out after {limit_s} s and was stopped.{MORE_TIME}"))
         }
         Ran { exit_code: Some(0), .. } => (ToolStatus::Ok, format!("{EXIT_CODE}0.")),
         Ran { exit_code: Some(code), .. } => (ToolStatus::Error, format!("{EXIT_CODE}{code}.")),

@@ -13,7 +13,7 @@ pub const NOTE: &str = "[TOOL REFLECTION]";
 pub(super) fn assess(active: &RunningRequest, batch: &Batch) -> ReflectionFact {
     // A repetition with the same result is marked.
     let again = active.tools.rounds.is_known(batch);
-    let entries: Vec<ReflectionEntry> = batch.items.iter().map(|item| entry(item, again)).collect();
+    let entries: Vec<ReflectionEntry> = batch.calls().map(|item| entry(item, again)).collect();
     // Who answers in a form has called no tools that a note could be about.
     let message = if batch.of_answer { String::new() } else { note(&entries) };
     ReflectionFact { message: Some(message), entries }

@@ -231,6 +231,18 @@ pub const KEYS: &[SettingKey] = &[
         "Commands: run only read-only commands automatically (ask), or also the other commands in commands.allow (auto).",
     ),
     key(
+        "checks.mode",
+        SettingKind::Choice(&["off", "ask", "on"]),
+        "\"ask\"",
+        "Checks after edits. off: run none. ask: ask as for the same command of a model. on: run them in the sandbox without asking, and find checks by files such as Cargo.toml if none are listed.",
+    ),
+    key(
+        "checks.commands",
+        SettingKind::List,
+        "[]",
+        "Commands that run after each batch of edits, such as \"cargo check -q\". Their results go to the model. Empty: those of the folder.",
+    ),
+    key(
         "apply.tasks",
         SettingKind::Choice(&["ask", "auto"]),
         "\"ask\"",
@@ -802,11 +814,12 @@ pub(super) fn nearest(path: &str) -> Option<String> {
             // `max_output_tokens` at the top level means the one under `limits`.
             let tail = edits(&last(path), &last(&name));
             let tail = if tail <= last(&name).len() / 3 { tail + 1 } else { usize::MAX };
-            (whole.min(tail), name)
+            // Of two that are equally near, the one that is meant as a whole: `modle` is `model`, and not `checks.mode`.
+            (whole.min(tail), tail < whole, name)
         })
         .min()
-        .filter(|(distance, name)| *distance <= 1 + name.len() / 3)
-        .map(|(_, name)| name)
+        .filter(|(distance, _, name)| *distance <= 1 + name.len() / 3)
+        .map(|(_, _, name)| name)
 }
 
 /// Of some names, the one that was probably meant.

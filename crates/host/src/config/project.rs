@@ -16,7 +16,7 @@ use super::rules;
 const LARGEST: u64 = 64 * 1024;
 
 /// What a project may say.
-const ALLOWED: &str = "autonomy, context.files, commands.ask, commands.deny, commands.network, commands.sandbox, commands.timeout_s, apply.auto, \
+const ALLOWED: &str = "autonomy, checks.commands, context.files, commands.ask, commands.deny, commands.network, commands.sandbox, commands.timeout_s, apply.auto, \
                        apply.files, and apply.commands";
 
 impl Profile {
@@ -102,6 +102,14 @@ impl Profile {
                 return Ok(());
             }
             ("context.files", _) => return Err(no_list(&origin, path, &value)),
+            // They are only proposed: each runs once the user has approved it.
+            ("checks.commands", Value::Array(named)) => {
+                let named: Option<Vec<&str>> = named.iter().map(Value::as_str).collect();
+                let Some(named) = named else { return Err(no_list(&origin, path, &value)) };
+                self.external.checks.proposed = named.into_iter().map(str::to_owned).collect();
+                return Ok(());
+            }
+            ("checks.commands", _) => return Err(no_list(&origin, path, &value)),
             ("apply.auto", Value::Boolean(false)) => {
                 if !is_said("apply.files") {
                     hands.files = Applying::Ask;
@@ -109,11 +117,17 @@ impl Profile {
                 if !is_said("apply.commands") {
                     (hands.commands, hands.commands_chosen) = (Applying::Ask, true);
                 }
+                if !is_said("checks.mode") {
+                    self.external.checks.mode = self.external.checks.mode.asked();
+                }
             }
             ("apply.auto", Value::Boolean(true)) => {}
             ("apply.files", Value::String(said)) if said == "ask" => hands.files = Applying::Ask,
             ("apply.commands", Value::String(said)) if said == "ask" => {
                 (hands.commands, hands.commands_chosen) = (Applying::Ask, true);
+                if !is_said("checks.mode") {
+                    self.external.checks.mode = self.external.checks.mode.asked();
+                }
             }
             ("apply.files", Value::String(said)) if said == "auto" && hands.files == Applying::Auto => {}
             ("apply.commands", Value::String(said)) if said == "auto" && hands.commands == Applying::Auto => {}

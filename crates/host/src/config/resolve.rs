@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 use toml::Value;
 use trimtab_vocab::visible::is_hidden;
 use trimtab_vocab::{
-    AnswerProtocol, AnswerStyle, Applying, AutoMode, Autonomy, AutonomySettings, CommandSettings, ContextSettings,
-    Copilot, Dialog, Effort, FileSettings, ImageSettings, Machine, MemorySettings, ModelFacts, ModelSettings,
-    NetworkAccess, Noop, OnMaxTokens, Problem, ProblemKind, Recovery, RunSettings, Sandbox, SnapshotSettings,
-    SubtaskSettings, TaskKind, TaskLimits, WhileRunning, WorkerModel,
+    AnswerProtocol, AnswerStyle, Applying, AutoMode, Autonomy, AutonomySettings, CheckMode, CommandSettings,
+    ContextSettings, Copilot, Dialog, Effort, FileSettings, ImageSettings, Machine, MemorySettings, ModelFacts,
+    ModelSettings, NetworkAccess, Noop, OnMaxTokens, Problem, ProblemKind, Recovery, RunSettings, Sandbox,
+    SnapshotSettings, SubtaskSettings, TaskKind, TaskLimits, WhileRunning, WorkerModel,
 };
 use trimtab_world::models::{Dialect, Provider, Registry, SearchKind, SearchService};
 use trimtab_world::store::hash;
@@ -23,6 +23,7 @@ use super::key_ring;
 use super::keys::KINDS;
 use super::raw::{Origin, RawSettings};
 use super::rules;
+use crate::checks::CheckEntries;
 use crate::mcp::{LoginSettings, ServerEntry, UserServer};
 
 /// The settings in force.
@@ -75,6 +76,8 @@ pub struct ExternalTools {
     pub search: Option<SearchService>,
     /// MCP servers.
     pub servers: Vec<ServerEntry>,
+    /// Commands that run after edits.
+    pub checks: CheckEntries,
 }
 
 /// The look and the keys of the terminal UI; the surface interprets them.
@@ -336,8 +339,11 @@ impl Profile {
             mouse: yes(&raw, "tui.mouse"),
             keys: texts(&raw, "keys"),
         };
-        let external =
-            ExternalTools { search: search_service(&raw, variables), servers: user_servers(&raw, variables)? };
+        let external = ExternalTools {
+            search: search_service(&raw, variables),
+            servers: user_servers(&raw, variables)?,
+            checks: checks(&raw, variables),
+        };
         Ok(Self {
             file,
             data,
@@ -810,6 +816,18 @@ fn name_in_questions(name: &str) -> String {
     let plain: String = name.lines().next().unwrap_or_default().chars().filter(is_shown).take(LONGEST).collect();
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     if plain.is_empty() { AnswerStyle::default().assistant } else { plain }
+}
+
+/// What runs after edits. The master switch counts for checks as well.
+fn checks(raw: &RawSettings, variables: &BTreeMap<String, String>) -> CheckEntries {
+    let mode = CheckMode::named(&text(raw, "checks.mode")).unwrap_or_default();
+    let folders = variables.get("PATH").map(String::as_str).unwrap_or_default();
+    CheckEntries {
+        mode: if yes(raw, "apply.auto") { mode } else { mode.asked() },
+        own: list(raw, "checks.commands"),
+        proposed: Vec::new(),
+        programs: std::env::split_paths(folders).filter(|folder| folder.is_absolute()).collect(),
+    }
 }
 
 /// Whether somebody has set it, and does not only leave it at its default.

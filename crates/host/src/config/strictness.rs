@@ -110,7 +110,7 @@ const PREFERENCES: &[&str] = &[
 
 /// Settings that name programs, addresses, keys, or files; and the keys of the terminal, because a key can approve.
 const ON_THE_MACHINE: &[&str] =
-    &["search.provider", "search.url", "search.api_key_env", "record", "keys", "tui.status_command"];
+    &["checks.commands", "search.provider", "search.url", "search.api_key_env", "record", "keys", "tui.status_command"];
 
 const ORDERS: &[(&str, ValueOrder)] = &[
     ("autonomy", ValueOrder::Ranks(&[&["careful"], &["standard"], &["trusting"]])),
@@ -118,6 +118,7 @@ const ORDERS: &[(&str, ValueOrder)] = &[
     ("apply.files", ValueOrder::Ranks(&[&["ask"], &["auto"]])),
     ("apply.confirm_deletes", ValueOrder::Strict(true)),
     ("apply.commands", ValueOrder::Ranks(&[&["ask"], &["auto"]])),
+    ("checks.mode", ValueOrder::Ranks(&[&["off"], &["ask"], &["on"]])),
     ("apply.tasks", ValueOrder::Ranks(&[&["ask"], &["auto"]])),
     ("subtasks.parallel", ValueOrder::Lower),
     ("subtasks.offer", ValueOrder::Ranks(&[&["off"], &["ask"], &["auto"]])),

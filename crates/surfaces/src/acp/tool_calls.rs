@@ -31,7 +31,7 @@ fn kind(name: &str) -> ToolKind {
         "edit_file" | "apply_diff" | "write_file" => ToolKind::Edit,
         "delete_file" => ToolKind::Delete,
         "move_file" => ToolKind::Move,
-        "run_command" => ToolKind::Execute,
+        "run_command" | trimtab_vocab::CHECK_TOOL => ToolKind::Execute,
         "fetch_url" | "web_search" => ToolKind::Fetch,
         _ => ToolKind::Other,
     }

@@ -26,6 +26,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "models",
             "mcp",
             "hooks",
+            "checks",
             "extensions",
             "import",
             "completions",

@@ -10,6 +10,7 @@ mod browser;
 mod changes;
 mod check_command;
 mod checkpoints;
+mod checks;
 mod config;
 mod control;
 mod demo;
@@ -138,6 +139,8 @@ enum CliCommand {
     Mcp(mcp::McpArgs),
     /// List hooks, and approve hooks of a project
     Hooks(hooks::HooksArgs),
+    /// List the checks after edits and approve those of a folder
+    Checks(checks::ChecksArgs),
     /// Explain whether a command would run automatically, ask, or be denied
     CheckCommand(check_command::CheckCommand),
     /// List the models of each provider
@@ -262,6 +265,7 @@ pub fn main() -> ExitCode {
             CliCommand::Trust(command) => command.execute().await,
             CliCommand::Mcp(command) => command.execute().await,
             CliCommand::Hooks(command) => command.execute().await,
+            CliCommand::Checks(command) => command.execute().await,
             CliCommand::Stats(command) => command.execute().await,
             CliCommand::CheckCommand(command) => command.execute().await,
             CliCommand::ApplyEdit(command) => command.execute().await,

@@ -77,6 +77,8 @@ impl EventFold<'_> {
             | Fact::Skill(_)
             | Fact::Agent(_)
             | Fact::Hook(_)
+            // Each of them is a tool, too.
+            | Fact::Checks(_)
             | Fact::Reflection(_)
             | Fact::Usage(_)
             | Fact::Bug(_)

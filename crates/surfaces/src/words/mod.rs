@@ -3,6 +3,7 @@
 pub(crate) mod answers;
 mod asked;
 mod background;
+pub(crate) mod checks;
 pub(crate) mod conversation;
 pub(crate) mod effects;
 pub(crate) mod extensions;
@@ -18,7 +19,7 @@ use trimtab_vocab::event::{ChangedFile, PromptProgress, ReplyFact};
 use trimtab_vocab::format;
 use trimtab_vocab::visible::visible;
 use trimtab_vocab::wording::{Refusal, permission};
-use trimtab_vocab::{Autonomy, Effort, FileWrite, INTERRUPT_TOOL, ImageFact, SessionId, Usage, Visible};
+use trimtab_vocab::{Autonomy, CheckOutcome, Effort, FileWrite, INTERRUPT_TOOL, ImageFact, SessionId, Usage, Visible};
 
 pub(crate) use asked::{asked, details, reasons, server_says, shell_hints, starting_text, text_label, title};
 pub(crate) use background::{
@@ -154,6 +155,7 @@ pub(crate) fn one_line(prompt: &str) -> String {
 /// What a tool's result says to a person, in one line; nothing where the line of the tool says it all. The text itself
 /// is written for the model, and tells it what to do.
 pub(crate) fn result_for_person(preview: &str) -> Option<String> {
+    let preview = CheckOutcome::rest_of(preview).unwrap_or(preview);
     let first = preview.lines().next().unwrap_or_default();
     if first.starts_with(INTERRUPT_TOOL) || first.starts_with("[Not run: ") {
         return None;
@@ -168,6 +170,7 @@ pub(crate) fn result_for_person(preview: &str) -> Option<String> {
 
 /// A tool's result as a person reads it whole. `web/src/lib/results.json` has rows for this and for the browser.
 pub(crate) fn whole_result_for_person(preview: &str) -> String {
+    let preview = CheckOutcome::rest_of(preview).unwrap_or(preview);
     if preview.starts_with(INTERRUPT_TOOL) {
         return "You stopped it.".to_owned();
     }

@@ -129,6 +129,22 @@ impl Page {
                 let picture = Answer::json(200, images::body(&[images::bytes("in oil")]));
                 program.provider.on_path("/v1/images/generations", picture);
             }
+            "checks" => {
+                let write = |text: &str| serde_json::json!({"path": "notes.txt", "content": text});
+                let makefile = "lint:\n\t@! grep -n TODO notes.txt\n";
+                std::fs::write(program.project().join("Makefile"), makefile).expect("writes");
+                push(vec![
+                    tool("write_file", write("Release 0.3\nTODO: date\n")),
+                    tool("write_file", write("Release 0.3\nReleased on Monday.\n")),
+                    say("notes.txt has the release date, and the check passes."),
+                ]);
+            }
+            "project checks" => {
+                let folder = program.project().join(".trimtab");
+                std::fs::create_dir_all(&folder).expect("a folder");
+                std::fs::write(folder.join("config.toml"), "[checks]\ncommands = [\"npm run lint\"]\n")
+                    .expect("writes");
+            }
             "hooks" => {
                 std::fs::write(program.project().join("format"), "#!/bin/sh\n").expect("writes");
             }

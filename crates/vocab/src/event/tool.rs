@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    BackgroundEnd, BackgroundId, BackgroundReason, CallId, CommandClass, FileMark, HostAttempt, ImageRef, ListedServer,
-    OpenPort, RefKey, Sandbox, Series, SnapshotLimits, StoppedBy, Unobserved,
+    BackgroundEnd, BackgroundId, BackgroundReason, CallId, CommandClass, DueCheck, FileMark, HostAttempt, ImageRef,
+    ListedServer, OpenPort, RefKey, Sandbox, Series, SnapshotLimits, StoppedBy, Unobserved,
 };
 
 /// A tool was used.
@@ -188,6 +188,14 @@ pub enum CommandFact {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         hosts: Vec<HostAttempt>,
     },
+}
+
+single! {
+    /// The calls of a reply changed files: these commands check the folder, and their results go to the model with those
+    /// of the calls.
+    ChecksFact = "checks" {
+        pub checks: Vec<DueCheck>,
+    }
 }
 
 single! {

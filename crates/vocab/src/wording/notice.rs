@@ -84,6 +84,9 @@ sentences! {
         // MCP servers.
         ServersPending(names: String) =>
             ".mcp.json names MCP servers that you have not approved: {names}. They are off. `trimtab mcp enable NAME` shows one and approves it.",
+        // Checks after edits.
+        ChecksPending(commands: String) =>
+            "Checks of this folder that you have not approved in their current version: {commands}. They are off. `trimtab checks` lists them, and `trimtab checks enable NAME` approves one.",
         // Hooks.
         HooksPending(names: String) =>
             "Hooks of this folder that you have not approved in their current version: {names}. They are off. `trimtab hooks` lists them, and `trimtab hooks enable NAME` shows and approves one.",

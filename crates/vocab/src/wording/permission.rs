@@ -13,6 +13,7 @@ sentences! {
     /// What is asked.
     pub enum PermissionTitle {
         Run(command: String) => "Run this command? {command}",
+        Check(command: String) => "Run this check after the edits? {command}",
         RunOutside(command: String) => "Run this command outside the sandbox? {command}",
         Fetch(host: String, url: String) => "Fetch this page from {host}? {url}",
         SearchWeb(service: String, query: String) => "Search the web with {service}? {query}",
@@ -132,6 +133,8 @@ sentences! {
         CarefulCommands => "autonomy is careful, so every command asks",
         CarefulEdits => "autonomy is careful, so edits need approval",
         HeldBySandbox => "autonomy is trusting, and the sandbox and undo cover it",
+        CheckHeld => "it is one of your checks (`checks.mode = \"on\"`), and the sandbox and undo cover it",
+        CheckAsks => "it is a check, and checks ask (`checks.mode = \"ask\"`)",
         OnlyProposed => "the answer only proposes it",
         ChecksNeedApproval => "it can change files (`apply.commands = \"ask\"`)",
         EditsNeedApproval => "edits need approval. Set `apply.files = \"auto\"` to apply them automatically",

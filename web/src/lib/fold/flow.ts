@@ -56,6 +56,7 @@ export const flowEvents = {
   'skill.loaded': ignored,
   'agent.listed': ignored,
   'agent.loaded': ignored,
+  checks: ignored,
   'hook.started': ignored,
   'hook.finished': ignored,
 } satisfies Partial<Handlers>;

@@ -13,7 +13,8 @@ pub(crate) use request::received;
 use std::sync::Arc;
 
 use trimtab_vocab::event::{
-    AnswerFact, BugFact, CommandFact, McpFact, ProposalFact, RequirementsFact, SessionFact, StepsFact, UsageFact,
+    AnswerFact, BugFact, ChecksFact, CommandFact, McpFact, ProposalFact, RequirementsFact, SessionFact, StepsFact,
+    UsageFact,
 };
 use trimtab_vocab::{Answer, CallId, Fact, MemoryFact, Message, RequestId, SeriesState, SessionId};
 
@@ -88,6 +89,7 @@ impl Session {
             Fact::Agent(fact) => self.fold_agent(fact),
             Fact::Hook(fact) => self.fold_hook(request, fact),
             Fact::Commands(fact) => self.fold_commands(request, fact),
+            Fact::Checks(ChecksFact { checks }) => self.fold_checks(checks),
             Fact::Proposal(fact) => {
                 if let ProposalFact::Opened { proposal, kind, operations, version, .. } = fact {
                     self.fold_task_proposal(request, proposal, *kind, operations, *version);

@@ -176,7 +176,8 @@ impl RunningRequest {
     /// Its tools have all ended: what they came to is remembered.
     pub(super) fn take_batch(&mut self) -> Option<Batch> {
         let batch = self.batch.take()?;
-        for done in batch.items.iter().filter_map(BatchItem::done) {
+        self.note_refused_checks(&batch);
+        for done in batch.calls().filter_map(BatchItem::done) {
             if matches!(done.status, ToolStatus::Ok | ToolStatus::Partial) && self.tools.findings.len() < FINDINGS {
                 self.tools.findings.push(finding(&done.content));
             }

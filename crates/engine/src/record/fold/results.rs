@@ -3,7 +3,7 @@
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{INTERRUPT_TOOL, Message, Part, Role, ToolResult};
 
-use crate::record::{Batch, ToolOutcome};
+use crate::record::{Batch, BatchItem, ToolOutcome};
 
 /// The placeholder for a result that never arrived.
 pub(super) const INTERRUPTED: fn(&str) -> ToolResult = |id| ToolResult::interrupt(id);
@@ -23,7 +23,7 @@ pub(super) fn results(
 ) -> Message {
     let mut parts = Vec::with_capacity(batch.items.len() + 1);
     let mut pictures = Vec::new();
-    for item in &batch.items {
+    for item in batch.calls() {
         let id = item.call.id.as_str();
         parts.push(Part::ToolResult(match item.done() {
             None => missing(id),
@@ -38,9 +38,26 @@ pub(super) fn results(
             Some(ToolOutcome { content, .. }) => ToolResult::error(id, content),
         }));
     }
+    append_checks(batch, &mut parts);
     parts.append(&mut pictures);
     parts.extend(note.into_iter().chain(words).map(|text| Part::Text { text }));
     Message { role: Role::User, parts }
+}
+
+/// The model has not called the checks, so their results follow in the result of the last call that succeeded. As a text
+/// of their own, words of a compiler would be the user's.
+fn append_checks(batch: &Batch, parts: &mut [Part]) {
+    let done = batch.checks().filter_map(BatchItem::done).map(|done| done.content.as_str());
+    let told: Vec<&str> = done.filter(|content| !is_interrupt(content)).collect();
+    let results = parts.iter_mut().rev().filter_map(|part| match part {
+        Part::ToolResult(result) => Some(result),
+        _ => None,
+    });
+    let mut results: Vec<&mut ToolResult> = results.collect();
+    let place = results.iter().position(|result| result.is_error != Some(true)).unwrap_or_default();
+    if let Some(result) = results.get_mut(place).filter(|_| !told.is_empty()) {
+        result.content = format!("{}\n\n{}", result.content.trim_end(), told.join("\n"));
+    }
 }
 
 /// Tool results as text, because they have no matching call in the conversation.

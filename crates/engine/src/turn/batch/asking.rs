@@ -97,7 +97,7 @@ pub(super) fn ask_permission(
         rule_text: (!is_once).then(|| rule.to_string()),
         plan: run.as_ref().map(RunPreview::from),
         fingerprint: run.as_ref().map(permit::fingerprint),
-        edited_from: item.edited_from.clone(),
+        edited_from: item.origin.edited_from.clone(),
         autonomy: Some(step.session.autonomy_for(settings)).filter(|level| *level != Autonomy::Standard),
         rule: Some(rule),
         ..PermissionAsk::new(call.clone(), &item.call.name, input)
@@ -137,6 +137,7 @@ pub(super) fn ask_permission(
 fn title_of(action: &ToolAction, item: &BatchItem, settings: &RunSettings) -> PermissionTitle {
     match action {
         ToolAction::Run { command, outside: Some(_), .. } => PermissionTitle::RunOutside(command::visible(command)),
+        ToolAction::Run { command, .. } if item.check().is_some() => PermissionTitle::Check(command::visible(command)),
         ToolAction::Run { command, .. } => PermissionTitle::Run(command::visible(command)),
         ToolAction::Fetch { url, host } => PermissionTitle::Fetch(host.clone(), command::visible(url)),
         ToolAction::SearchWeb { query } => {

@@ -118,7 +118,8 @@ fn offered(step: &mut Transition<'_>, call: &CallId, item: &BatchItem) -> Option
 
 fn action_of(active: &RunningRequest, item: &BatchItem) -> Result<Arc<ToolAction>, NotOffered> {
     let name = &item.call.name;
-    if is_own(active) {
+    // What narrows the tools of a model says nothing about the user's checks.
+    if is_own(active) || item.check().is_some() {
         return item.action.clone().map_err(NotOffered::Unreadable);
     }
     if let Some(pill) = active.request.pill.as_deref().filter(|pill| !pill::allows(pill, name)) {
@@ -356,7 +357,7 @@ fn act(step: &mut Transition<'_>, staged: StagedCall, permitted: PermittedCall) 
             let Some(asked) = run else { return };
             let run = fenced_for(step.session, &item, &permit, command, *timeout_s, asked);
             let wait = background.as_ref().map(|start| BackgroundWait { ready: start.ready.clone() });
-            start_command(step, &request, &call, permit, run, StartedFrom { edited: item.edited_from, wait });
+            start_command(step, &request, &call, permit, run, StartedFrom { edited: item.origin.edited_from, wait });
         }
         ToolAction::ReadOutput { id, since } => background::read_output(step, request, call, id, *since),
         ToolAction::StopCommand { id } => background::stop_by_model(step, &call, id),
@@ -480,6 +481,12 @@ fn fenced_for(
     // A yes to hosts is not a yes to more files.
     if item.again.reaches.is_some() && item.automatic.is_some() && asked.sandbox != Sandbox::Off {
         return CommandRun { automatic: Some(CommandClass::Check), ..as_class(asked) };
+    }
+    // A check has the fence of checks, also if it only reads and if a person said yes to it, unless there is no such fence.
+    if item.check().is_some() && item.blocked.is_none() && asked.sandbox != Sandbox::Off {
+        let is_by_setting = permit.is_standing() && !permit.is_answer();
+        let run = if is_by_setting { as_class(asked) } else { asked };
+        return CommandRun { automatic: Some(CommandClass::Check), ..run };
     }
     // Outside the sandbox, a class has nothing to restrict.
     if !permit.is_standing() || asked.sandbox == Sandbox::Off {

@@ -7,8 +7,8 @@ use trimtab_vocab::event::{
 use trimtab_vocab::format;
 use trimtab_vocab::wording::PermissionReason;
 use trimtab_vocab::{
-    ApprovalClass, CallId, ChangeSetId, CommandRun, FileEffects, FileMark, FileWrite, ImageRef, ProposalId, ReadResult,
-    RefKey, RequestId, Sandbox, ToolResult,
+    ApprovalClass, CallId, ChangeSetId, CommandRun, FileEffects, FileMark, FileWrite, INTERRUPT_TOOL, ImageRef,
+    ProposalId, ReadResult, RefKey, RequestId, Sandbox, ToolResult,
 };
 
 use super::asking::{PermissionRequest, ask_permission};
@@ -21,8 +21,8 @@ use crate::tools::ToolAction;
 use crate::transition::Transition;
 use crate::turn::outside::Offered;
 use crate::turn::{
-    answers, background, choosing, elicitation, guard, hooks, instructions, network, outcome, outside, overtime,
-    prompt, watched,
+    answers, background, checks, choosing, elicitation, guard, hooks, instructions, network, outcome, outside,
+    overtime, prompt, watched,
 };
 use crate::{Prepared, ProposedChange, Ran, workers};
 
@@ -200,17 +200,26 @@ pub(crate) fn ran(step: &mut Transition<'_>, call: &CallId, ran: Ran, effects: O
     let limit = overtime::limit_of(step.session, call).unwrap_or_default();
     let facts = step.session.active().map(|active| prompt::model(&active.request).1).unwrap_or_default();
     let (files, marks) = effects.map(|effects| watched::told(step.session, effects)).unwrap_or_default();
-    let edited = item.edited_from.as_ref().map(|old| format!("[The user edited this command; it was: `{old}`]"));
+    let edited = item.origin.edited_from.as_ref().map(|old| format!("[The user edited this command; it was: `{old}`]"));
     let again = outside::told(&item).map(str::to_owned);
     let beside = effects.and_then(|effects| watched::told_alongside(step.session, call, effects));
     let more: Vec<String> = edited.into_iter().chain(again).chain(files).chain(beside).collect();
-    let (status, preview) = outcome::told(&ran, item.stopping, limit, &more, guard::limit(&facts));
+    let is_passed_check = item.check().is_some() && ran.exit_code == Some(0) && !ran.timed_out && !ran.stopped;
+    // What a passed check prints, and what it tried to reach, is for people.
+    let silent = is_passed_check.then(|| Ran { output: String::new(), hosts: Vec::new(), ..ran.clone() });
+    let of = silent.as_ref().unwrap_or(&ran);
+    let (status, preview) = outcome::told(of, item.stopping, limit, &more, guard::limit(&facts));
+    let preview = match item.check() {
+        Some(_) => checks::told(&item, status, &preview),
+        None => preview,
+    };
     let full = ran.raw.clone();
     let unobserved = effects.and_then(|effects| effects.unobserved);
     step.emit(Some(&request), outcome::finished(call, command.to_owned(), &ran, unobserved, None));
     // What was cut out of a long result was not seen.
     let held = WithheldResult { status, preview, full, files: if ran.raw.is_none() { marks } else { Vec::new() } };
-    if let (Some(run), true) = (run, is_going_on)
+    // A check that needs more than its fence has failed.
+    if let (Some(run), true) = (run, is_going_on && item.check().is_none())
         && run.sandbox != Sandbox::Off
     {
         let offered = match network::offer(step, &item, &run, &ran, &held) {
@@ -308,6 +317,10 @@ fn report(
     let text = match words_of(&item) {
         Some(words) => format!("{text}\nThe user allowed this, and says: {words}"),
         None => text,
+    };
+    let text = match item.check() {
+        Some(_) if !text.starts_with(INTERRUPT_TOOL) => checks::told(&item, status, &text),
+        _ => text,
     };
     let text = match subtasks::tool_result(step.session, call) {
         Some(results) => format!("{text}\n{results}"),

@@ -10,9 +10,9 @@ mod ended;
 mod stopping;
 
 use trimtab_vocab::event::{Status, ToolFact, ToolStatus};
-use trimtab_vocab::{Approve, CallId, RefKey, RequestId, ToolResult};
+use trimtab_vocab::{Approve, CHECK_TOOL, CallId, RefKey, RequestId, ToolResult};
 
-use super::{answers, circles, elicitation, finish, next, overtime, reflection, watched};
+use super::{answers, checks, circles, elicitation, finish, next, overtime, reflection, watched};
 use crate::Effect;
 use crate::flow::pace;
 use crate::permit::Permit;
@@ -161,7 +161,7 @@ fn settle(step: &mut Transition<'_>) {
 fn start(step: &mut Transition<'_>, call: &CallId) {
     let Some((request, item)) = find(step, call) else { return };
     let (name, input) = (item.call.name.clone(), shown(&item.call.input));
-    let title = item.server_call();
+    let title = item.server_call().or_else(|| item.check().map(|_| CHECK_TOOL.to_owned()));
     let started = ToolFact::Started { call: call.clone(), name, input, title };
     step.emit(Some(&request), started);
     run_call(step, call);
@@ -275,13 +275,22 @@ fn close(step: &mut Transition<'_>) {
         reflect(step);
         return pictures::closed(step, &outcomes);
     }
+    let is_cancelled = step.session.active().is_some_and(subtasks::is_cancelled);
+    if !is_cancelled && checks::begin(step) {
+        return advance(step);
+    }
     if let Some(batch) = batch_of(step).filter(|batch| batch.of_subtasks) {
         let done = batch.items.first().and_then(BatchItem::done);
         let outcome = done.map(|done| (done.status, done.content.clone()));
         reflect(step);
         return subtasks::finish_request(step, outcome);
     }
-    let went_well = |item: &BatchItem| matches!(item.done(), Some(done) if done.status == ToolStatus::Ok);
+    // A check that was not run is nothing that a model could do better.
+    let went_well = |item: &BatchItem| match item.done() {
+        Some(done) if item.check().is_some() => done.status != ToolStatus::Error,
+        Some(done) => done.status == ToolStatus::Ok,
+        None => false,
+    };
     let all_went_well = batch_of(step).is_some_and(|batch| batch.items.iter().all(went_well));
     reflect(step);
     if let Some(active) = step.session.active().filter(|active| subtasks::is_cancelled(active)) {

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use serde_json::Value;
 use trimtab_vocab::event::{ChangedFile, ToolStatus};
 use trimtab_vocab::format;
-use trimtab_vocab::{CallId, FileWrite};
+use trimtab_vocab::{CHECK_TOOL, CallId, FileWrite};
 
 use super::entry::signed;
 use crate::conversation::CommandProgress;
@@ -89,6 +89,10 @@ impl ToolEntry {
         }
     }
 
+    fn is_command(&self) -> bool {
+        matches!(self.name.as_str(), "run_command" | CHECK_TOOL)
+    }
+
     /// Whether it is an edit that was in place already.
     fn changed_nothing(&self) -> bool {
         let is_edit = matches!(self.name.as_str(), "edit_file" | "apply_diff" | "write_file");
@@ -119,7 +123,7 @@ impl ToolEntry {
             (false, false) => Tense::Present,
         };
         let (verb, what) = match self.undone() {
-            Some(word) if self.name == "run_command" => (word.to_owned(), words(&self.name, &self.input, tense).1),
+            Some(word) if self.is_command() => (word.to_owned(), words(&self.name, &self.input, tense).1),
             Some(word) => {
                 let (verb, what) = words(&self.name, &self.input, Tense::Infinitive);
                 (format!("{word} {}", verb.trim_start_matches("Wants to ")), what)
@@ -201,7 +205,7 @@ impl ToolEntry {
         let began = self.command.is_some() || !self.changed.is_empty();
         match self.status? {
             ToolStatus::Blocked if !began => Some("Denied:"),
-            ToolStatus::Interrupted if !began && (self.is_waiting || self.name == "run_command") => Some("Not run:"),
+            ToolStatus::Interrupted if !began && (self.is_waiting || self.is_command()) => Some("Not run:"),
             _ => None,
         }
     }
@@ -299,6 +303,7 @@ pub(in crate::tui) fn words(name: &str, input: &Value, tense: Tense) -> (String,
             ("start", "Starting", "Started", field("command"))
         }
         "run_command" => ("run", "Running", "Ran", field("command")),
+        CHECK_TOOL => ("run the check", "Checking:", "Checked:", field("command")),
         "ask_user" => ("ask", "Asking", "Asked", field("question")),
         "set_steps" => ("write the steps", "Writing the steps", "Wrote the steps", String::new()),
         "delegate" => ("run sub-tasks", "Running sub-tasks", "Ran sub-tasks", String::new()),
