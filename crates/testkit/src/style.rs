@@ -203,6 +203,7 @@ const VERBS: &[&str] = &[
     "leave",
     "limit",
     "list",
+    "log",
     "listen",
     "manage",
     "mark",

@@ -736,7 +736,7 @@ pub const SERVER_KEYS: &[SettingKey] = &[
         "ID of a client that you registered with the authorization server of the server.",
     ),
     key("client_secret", SettingKind::Text, "\"\"", "Secret of that client, as `$NAME` of an environment variable."),
-    key("scopes", SettingKind::List, "[]", "Scopes that a login asks for instead of those that the server names."),
+    key("scopes", SettingKind::List, "[]", "Scopes that a login asks for instead of the server's choice."),
     key(
         "callback_port",
         SettingKind::Int(0, 65_535),

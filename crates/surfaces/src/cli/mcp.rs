@@ -81,10 +81,10 @@ enum McpCommand {
     Login {
         /// Name of the server
         name: String,
-        /// Allow the login to use this host (repeatable; otherwise Trimtab asks)
+        /// Allow the login to use this host without asking (repeatable)
         #[arg(long, value_name = "HOST")]
         at: Vec<String>,
-        /// Ask for this scope (repeatable) [default: those that the server names]
+        /// Ask for this scope (repeatable) [default: the server's choice]
         #[arg(long, value_name = "SCOPE")]
         scope: Vec<String>,
         /// Open the address in your browser

@@ -381,6 +381,13 @@ impl App {
         self.pressed.hint.as_ref().map(|(text, _)| text.as_str())
     }
 
+    fn run_servers(&mut self, words: &str) {
+        match server_login::read(words) {
+            Some(cmd) => self.emit(cmd),
+            None => self.show_hint(server_login::USAGE),
+        }
+    }
+
     pub(super) fn show_hint(&mut self, text: impl Into<String>) {
         self.pressed.hint = Some((text.into(), Time::from_millis(self.now.millis() + HINT)));
     }
@@ -922,11 +929,7 @@ impl App {
                 Some(session) => self.emit(Cmd::Rename { session, title, query: String::new() }),
                 None => self.show_hint(words::NO_SESSION_YET),
             },
-            SlashCommand::Servers(words) if words.is_empty() => self.emit(Cmd::LoadServers),
-            SlashCommand::Servers(words) => match server_login::read(&words) {
-                Some(cmd) => self.emit(cmd),
-                None => self.show_hint(server_login::USAGE),
-            },
+            SlashCommand::Servers(words) => self.run_servers(&words),
             SlashCommand::UndoChanges(_) | SlashCommand::RedoChanges(_) => self.run(SlashCommand::Changes),
             SlashCommand::Extensions => self.emit(Cmd::LoadExtensions),
             SlashCommand::Export(form) => self.export(&form),

@@ -15,6 +15,9 @@ pub(super) const USAGE: &str = "Use /mcp, /mcp login NAME, or /mcp logout NAME. 
 
 /// What the words behind `/mcp` ask for.
 pub(super) fn read(words: &str) -> Option<Cmd> {
+    if words.trim().is_empty() {
+        return Some(Cmd::LoadServers);
+    }
     let mut words = words.split_whitespace().map(str::to_owned);
     let (action, server) = (words.next()?, words.next()?);
     let hosts: Vec<String> = words.collect();
@@ -106,8 +109,9 @@ mod tests {
         assert_eq!(read("login docs"), Some(Cmd::LogIn { server: server(), hosts: Vec::new() }));
         let hosts = vec!["auth.example.org".to_owned()];
         assert_eq!(read(" login  docs auth.example.org "), Some(Cmd::LogIn { server: server(), hosts }));
+        assert_eq!(read(" "), Some(Cmd::LoadServers));
         assert_eq!(read("logout docs"), Some(Cmd::LogOut { server: server() }));
-        for other in ["login", "logout", "logout docs now", "enable docs", ""] {
+        for other in ["login", "logout", "logout docs now", "enable docs"] {
             assert_eq!(read(other), None, "{other}");
         }
     }

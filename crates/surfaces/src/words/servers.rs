@@ -1,6 +1,7 @@
 //! What a person reads before an MCP server may start.
 
 use trimtab_host::{LoginState, PlacedServer, ServerSource};
+use trimtab_vocab::format;
 
 use super::command_line;
 
@@ -16,7 +17,7 @@ pub(crate) fn login_mark(state: LoginState) -> &'static str {
 /// The question whether a login may use hosts that are not the server's own.
 pub(crate) fn foreign_login(server: &PlacedServer, origins: &[String]) -> String {
     let own = command_line(&server.entry.shown);
-    format!("The login of {} ({own}) uses {}, which the server names.", server.entry.name, origins.join(" and "))
+    format!("The login of {} ({own}) uses {}, which the server names.", server.entry.name, format::list(origins))
 }
 
 /// Shown where the user has to open an address.

@@ -215,7 +215,7 @@ fn what_a_login_is_told_is_checked() {
     says("other_resource", "describes the login of https://bank.example.org/mcp, which is another server");
     says("elsewhere", "which is not the server");
     says("insecure", "The login needs https, and http://auth.example.org does not use it.");
-    says("unregistered", "registers no clients");
+    says("unregistered", "does not register clients automatically");
     // What comes later.
     for (behavior, words) in [
         ("rude", "refused: invalid_request: no[2J way."),

@@ -84,7 +84,7 @@ pub(super) async fn register(
     scopes: &[String],
 ) -> Result<KnownClient, String> {
     let Some(url) = &server.registration else {
-        return Err(format!("{} registers no clients by itself.", server.issuer_shown()));
+        return Err(format!("{} does not register clients automatically.", server.issuer_shown()));
     };
     let takes = |method: &str| server.client_auth.as_ref().is_none_or(|all| all.iter().any(|one| one == method));
     let wanted = if takes("none") { ClientAuth::None } else { with_secret(server) };
