@@ -336,10 +336,12 @@ impl Git<'_> {
             told => told?,
         };
         let told = told.map(|told| String::from_utf8_lossy(&told).into_owned()).unwrap_or_default();
-        let mut lines = told.lines();
+        // Warnings of git come with its output.
+        let mut lines = told.lines().skip_while(|line| *line != "true");
         if lines.next() != Some("true") {
             let what = format!("{} is not in the working tree of a git repository.", self.folder);
-            return Err(usage(what, "Send a diff instead: diff -u OLD NEW | trimtab review").into());
+            let hint = "In a subfolder of a repository, name its top folder with --dir. Or send a diff: git diff | trimtab review";
+            return Err(usage(what, hint).into());
         }
         Ok(lines.next().unwrap_or_default().to_owned())
     }
@@ -360,9 +362,9 @@ impl Git<'_> {
             Err(NoDiff::Problem(problem)) if problem.kind == ProblemKind::Usage => None,
             found => found?,
         };
-        let id = found.map(|id| String::from_utf8_lossy(&id).trim().to_owned()).unwrap_or_default();
-        let is_id = id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_id.then_some(id).ok_or_else(unknown)
+        let found = String::from_utf8_lossy(&found.unwrap_or_default()).into_owned();
+        let is_id = |line: &&str| line.len() >= 40 && line.bytes().all(|byte| byte.is_ascii_hexdigit());
+        found.lines().find(is_id).map(str::to_owned).ok_or_else(unknown)
     }
 
     async fn diff(&self, line: &str) -> Result<ReviewSubject, NoDiff> {

@@ -78,7 +78,7 @@ impl ReviewFile {
         let lines: Vec<ReviewLine> = text.lines().map(|line| ReviewLine::Added(line.to_owned())).collect();
         let hunk = ReviewHunk { old_start: 0, new_start: 1, heading: String::new(), lines };
         let hunks = if hunk.lines.is_empty() { Vec::new() } else { vec![hunk] };
-        Self { path, old_path: None, change: ReviewedChange::Added, hunks, is_hidden: false }
+        Self { path: shown_path(path), old_path: None, change: ReviewedChange::Added, hunks, is_hidden: false }
     }
 
     /// Whether a line is in one of its hunks.
