@@ -244,7 +244,7 @@ impl ReviewSource {
 fn review_pill(text: String, mode: Mode, more: &[&str]) -> Pill {
     Pill {
         name: "review".to_owned(),
-        from: "trimtab".to_owned(),
+        from: "the built-in review".to_owned(),
         text,
         mode,
         categories: Vec::new(),

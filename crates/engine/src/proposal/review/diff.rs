@@ -279,17 +279,16 @@ fn without_prefixes(old: Option<String>, new: Option<String>) -> (Option<String>
 
 /// The name of a file whose line `diff --git a/NAME b/NAME` is all there is.
 fn git_name(names: &str) -> Option<String> {
-    if names.starts_with('"') {
-        let end = names.rfind(" \"")?;
-        return without_prefixes(
-            Some(unquoted(&names[..end]).into_owned()),
-            Some(unquoted(&names[end + 1..]).into_owned()),
-        )
-        .1;
-    }
-    let middle = names.len() / 2;
-    let (old, new) = (names.get(..middle)?, names.get(middle..)?.strip_prefix(' ')?);
-    without_prefixes(Some(old.to_owned()), Some(new.to_owned())).1
+    let (old, new) = match names.starts_with('"') {
+        true => names.rfind(" \"").map(|end| (&names[..end], &names[end + 1..]))?,
+        false => {
+            let middle = names.len() / 2;
+            (names.get(..middle)?, names.get(middle..)?.strip_prefix(' ')?)
+        }
+    };
+    let whole = |name: &str| Some(unquoted(name).into_owned());
+    let (old, new) = without_prefixes(whole(old), whole(new));
+    new.filter(|new| old.as_ref() == Some(new))
 }
 
 /// A path that git has put into quotes, because it has unusual characters.
