@@ -32,7 +32,7 @@ pub(super) fn text(summary: &str, checked: &CheckedFindings, cost_usd: Option<f6
 
 fn add(text: &mut String, finding: &ReviewFinding) {
     let ReviewFinding { file, line, severity, title, body } = finding;
-    let _ = writeln!(text, "{}:{line}: {}: {}", one_line(file), severity.name(), one_line(title));
+    let _ = writeln!(text, "{}:{line}: {}: {}", sanitize(&one_line(file)), severity.name(), sanitize(&one_line(title)));
     for line in sanitize(body.trim()).lines() {
         let _ = writeln!(text, "{}", format!("    {line}").trim_end());
     }
