@@ -47,7 +47,7 @@ pub(super) struct ReviewArgs {
     /// Review staged, unstaged, and untracked changes
     #[arg(long)]
     uncommitted: bool,
-    /// Print one JSON object: findings, files that were left out, cost, session, and status
+    /// Print one JSON object: findings, cost, session, and status
     #[arg(long, conflicts_with = "sarif")]
     json: bool,
     /// Print a SARIF 2.1.0 report
@@ -75,13 +75,9 @@ pub(super) struct ReviewArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum SeverityArg {
-    /// Lost data, a security hole, or a build that fails
     Critical,
-    /// Wrong in ordinary use
     High,
-    /// Wrong in unusual cases
     Medium,
-    /// Worth a remark
     Low,
 }
 

@@ -77,7 +77,7 @@ fn names_are_read_however_git_writes_them() {
     let only_named = |names: &str| paths(&format!("diff --git {names}\nold mode 100644\nnew mode 100755\n"));
     assert_eq!(only_named("a/x y b/x y"), ["x y"]);
     assert_eq!(only_named("\"a/\\303\\244\" \"b/\\303\\244\""), ["ä"]);
-    assert_eq!(only_named("x y"), Vec::<String>::new(), "what cannot be told apart is no file");
+    assert_eq!(only_named("x y"), Vec::<String>::new(), "the halves differ");
 }
 
 #[test]
