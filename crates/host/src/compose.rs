@@ -124,7 +124,7 @@ impl ComposedRequest {
     }
 
     /// The same with the text and the limits of a workflow of the program itself.
-    pub(crate) fn as_workflow(self, pill: Pill) -> Self {
+    pub(crate) fn into_workflow(self, pill: Pill) -> Self {
         Self { pill: Some(pill), pill_miss: None, ..self }
     }
 

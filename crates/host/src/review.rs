@@ -192,7 +192,7 @@ impl Client {
         let (text, shown) = prompt.with(|budget| ShownDiff::within(&subject.diff, budget), budget);
         let left_out = shown.left_out.into_iter().chain(subject.left_out.iter().cloned()).collect();
         let mode = if reads { Mode::Auto } else { Mode::Chat };
-        Ok((composed.as_workflow(review_pill(text, mode, &[])), left_out))
+        Ok((composed.into_workflow(review_pill(text, mode, &[])), left_out))
     }
 
     /// The request that a typed `/review` makes: the words of the user after it, perhaps with `--base` or `--commit`.
@@ -222,7 +222,7 @@ impl Client {
         let mut request = draft.request;
         request.manner.subtasks = Some(SubtaskStart::Off);
         let composed = Box::pin(self.compose(profile, folder, request)).await?;
-        Ok(composed.as_workflow(review_pill(ReviewPrompt::of_what(&what), Mode::Auto, &["run_command"])))
+        Ok(composed.into_workflow(review_pill(ReviewPrompt::of_what(&what), Mode::Auto, &["run_command"])))
     }
 }
 
