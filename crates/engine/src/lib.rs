@@ -56,8 +56,8 @@ pub use output::{
     WorkerOrder,
 };
 pub use permit::{
-    CommandRuling, check_as_check, check_command, check_hosts, hidden_by_links, is_broad, trusts, unanswered_by,
-    user_initiated,
+    CommandRuling, check_as_check, check_command, check_hosts, hidden_by_links, is_broad, read_command, trusts,
+    unanswered_by, user_initiated,
 };
 pub use proposal::{MergeOrder, MergePart, ProposedChange};
 pub use record::{Assist, AssistState, ChangeSet, Checkpoint, Flow, FlowState, Phase, RunningRequest, Session};

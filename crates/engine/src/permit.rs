@@ -5,9 +5,11 @@ mod case;
 mod commands;
 mod deeds;
 mod doubt;
+mod read_command;
 
 pub(crate) use commands::command_policy;
 pub use commands::{CommandRuling, check_as_check, check_command, check_hosts, unanswered_by};
+pub use read_command::read_command;
 
 use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::sensitive_paths;

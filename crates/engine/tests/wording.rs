@@ -53,6 +53,7 @@ const EXCEPTIONS: &[(&str, usize, Addressee)] = &[
     ("proposal/edit/splice.rs", 1, Model),
     ("proposal/edit/whole.rs", 1, Model),
     ("proposal/plan.rs", 1, Model),
+    ("proposal/review/prompt.rs", 8, Model),
     ("record/legacy.rs", 14, Log),
     ("route/classify.rs", 1, Model),
     ("step.rs", 2, Model),

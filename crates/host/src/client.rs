@@ -176,20 +176,28 @@ pub(crate) fn store_problem(error: StoreError) -> Problem {
     error.problem(Path::new("the data folder"))
 }
 
+/// The variables that hold keys, which no command gets.
+fn key_variables(profile: &Profile) -> Vec<String> {
+    let keys = profile.providers.values().flat_map(|provider| {
+        provider.key_env.iter().chain(&provider.extras.variables).cloned().collect::<Vec<String>>()
+    });
+    keys.chain(profile.external.search.iter().filter_map(|service| service.key_env.clone())).collect()
+}
+
+/// The folder access of this machine, with what these settings hide from commands.
+pub(crate) fn local_workspace(profile: &Profile) -> LocalWorkspace {
+    let own: Vec<PathBuf> = profile.hands.machine.own.iter().map(PathBuf::from).collect();
+    LocalWorkspace::new(std::env::vars_os(), &own).private(key_variables(profile))
+}
+
 impl Client {
     /// Opens the data folder and prepares the model clients. Makes no network call.
     pub fn open(profile: &Profile) -> Result<Self, Problem> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let store =
             SqliteStore::open(&profile.data, Arc::clone(&clock)).map_err(|error| error.problem(&profile.data))?;
-        let own: Vec<PathBuf> = profile.hands.machine.own.iter().map(PathBuf::from).collect();
-        let keys = profile.providers.values().flat_map(|provider| {
-            provider.key_env.iter().chain(&provider.extras.variables).cloned().collect::<Vec<String>>()
-        });
-        let keys = keys.chain(profile.external.search.iter().filter_map(|service| service.key_env.clone()));
-        let keys: Vec<String> = keys.collect();
-        let local = LocalWorkspace::new(std::env::vars_os(), &own).private(keys.iter().cloned());
-        let local = local.limited(profile.hands.limits).ready().with_caches(&profile.data);
+        let keys = key_variables(profile);
+        let local = local_workspace(profile).limited(profile.hands.limits).ready().with_caches(&profile.data);
         let local = local.searching(profile.external.search.clone());
         let editors = OpenEditors::default();
         let providers = Arc::new(Providers(RwLock::new(profile.registry())));

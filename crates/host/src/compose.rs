@@ -18,6 +18,7 @@ use crate::checks;
 use crate::client::{Client, World};
 use crate::config::Profile;
 use crate::pills::{Pills, looks_like_a_pill};
+use crate::review::review_call;
 
 /// The words of a request and how it is made, before the settings of a folder are known.
 #[derive(Debug, Clone)]
@@ -125,6 +126,11 @@ impl ComposedRequest {
         self.pill_miss.as_ref()
     }
 
+    /// The same with the text and the limits of a workflow of the program itself.
+    pub(crate) fn into_workflow(self, pill: Pill) -> Self {
+        Self { pill: Some(pill), pill_miss: None, ..self }
+    }
+
     /// Where the name of the model was set, such as `option --model`; none if a surface chose the model.
     pub(crate) fn model_origin(&self) -> Option<&str> {
         self.model_origin.as_deref()
@@ -186,6 +192,7 @@ impl Client {
         folder: &str,
         draft: RequestDraft,
     ) -> Result<ComposedRequest, Problem> {
+        let review = review_call(&draft, folder);
         let RequestDraft { text, mode, images, picture, when_busy, literal, manner } = draft;
         let surface = self.surface.map(str::to_owned);
         let autonomy = manner.autonomy.map(|level| AutonomyChoice { level, surface });
@@ -215,6 +222,9 @@ impl Client {
                 let almost = pills.almost(&text).map(PillMiss::Almost);
                 pill_miss = almost.or_else(|| (!trusted).then_some(PillMiss::Untrusted));
             }
+        }
+        if let (None, Some(review)) = (&pill, review) {
+            return self.called_review(own, folder, review).await;
         }
         let mut images = images;
         if pill.is_none()

@@ -56,7 +56,7 @@ pub(crate) enum SlashCommand {
     Theme(String),
     /// Ask the model for a first instruction file.
     Init,
-    /// Ask the model for a review.
+    /// Have changes reviewed.
     Review(String),
     /// Edit the latest queued message.
     EditQueued,
@@ -136,7 +136,7 @@ commands! {
     "rewind" IN_EDITORS, WithText(SlashCommand::UndoChanges), "undo changes: /rewind, or /rewind 3";
     "forward" IN_EDITORS, WithText(SlashCommand::RedoChanges), "redo undone changes: /forward, or /forward 3";
     "init" EVERYWHERE, Plain(SlashCommand::Init), "write a first AGENTS.md for this folder";
-    "review" EVERYWHERE, WithText(SlashCommand::Review), "review the uncommitted changes, or what you name: /review TEXT";
+    "review" EVERYWHERE, WithText(SlashCommand::Review), "review the uncommitted changes, a branch, or a commit: /review, /review --base main";
     "status" ["cost", "context", "usage"] ON_SCREENS, Plain(SlashCommand::Status), "show the model, context, tokens, and cost";
     "transcript" IN_TERMINAL, Plain(SlashCommand::Transcript), "the complete transcript";
     "trace" ON_SCREENS, Plain(SlashCommand::Trace), "how long each call took";
@@ -264,17 +264,9 @@ what the project is, how the source is organized, and the conventions that a new
 build, test, and lint it, but only commands that you found in the files. Leave out what is obvious and what you did not find. If there is an AGENTS.md \
 already, improve it instead of replacing it.";
 
-/// The request that `/review` sends.
+/// The message that calls a review.
 pub(crate) fn review(what: &str) -> String {
-    let what = match what {
-        "" => "the uncommitted changes in this folder (`git diff HEAD`, and new files that git does not track)",
-        what => what,
-    };
-    format!(
-        "Review {what}. Change nothing. Read enough of the code around the changes to judge them. List the problems that you \
-         are sure of, the most serious first, each with its file and line, what goes wrong, and how to fix it. Then list open \
-         questions. If you find no problem, say so."
-    )
+    format!("/review {what}").trim_end().to_owned()
 }
 
 #[cfg(test)]
@@ -372,7 +364,7 @@ mod tests {
             }
             rows.push(shown);
         }
-        let requests = serde_json::json!({"init": INIT, "review": review(""), "reviewOf": review("{text}")});
+        let requests = serde_json::json!({"init": INIT});
         let file = serde_json::json!({"commands": rows, "requests": requests});
         let text = serde_json::to_string_pretty(&file).expect("JSON") + "\n";
         if std::env::var_os("TRIMTAB_UPDATE_DOCS").is_some() {

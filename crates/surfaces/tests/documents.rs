@@ -441,6 +441,7 @@ fn help_is_enough_to_start() {
       pills          List pills and other workflows that you call with /NAME
 
     Review:
+      review         Review a diff without changing anything
       changes        List changes, newest first, or show one
       diff           Show changes as a diff
       rewind         Undo changes
@@ -510,6 +511,7 @@ fn help_is_enough_to_start() {
       trimtab demo                        see a demo, no key or network needed
       trimtab run "Fix the failing test"  run one request
       git diff | trimtab run "Review it"  add standard input to the request
+      trimtab review --base main          review the commits of this branch
       trimtab changes                     list changes (`trimtab rewind` undoes them)
       trimtab resume                      continue an interrupted request
       trimtab doctor                      check the setup

@@ -42,6 +42,7 @@ mod problem;
 mod purpose;
 mod read_op;
 mod request;
+mod review;
 mod rewind;
 mod rule;
 mod run_settings;
@@ -108,6 +109,7 @@ pub use problem::{Problem, ProblemKind};
 pub use purpose::{AskPurpose, Purpose};
 pub use read_op::{FileMark, InstructionFile, ReadOp, ReadResult};
 pub use request::{Control, ImageRef, Mode, Request, WhileRunning};
+pub use review::{CheckedFindings, FindingSeverity, ReviewAnswer, ReviewFinding, UnreviewedFile, UnreviewedReason};
 pub use rewind::{FileRewind, RewindScope};
 pub use rule::{Rule, RuleVerdict};
 pub use run_settings::{

@@ -73,7 +73,8 @@ export function typedCommand(text: string, workflows: readonly string[]): TypedC
   const mode = modeNamed(row.name);
   if (mode) return words ? { is: 'request', text: words, mode } : { is: 'options', set: { mode } };
   if (row.name === 'init') return { is: 'request', text: table.requests.init };
-  if (row.name === 'review') return { is: 'request', text: words ? table.requests.reviewOf.replace('{text}', () => words) : table.requests.review };
+  // The server knows it, as it knows workflows.
+  if (row.name === 'review') return { is: 'message' };
   const option = typedOption(`/${row.name} ${words}`);
   return option === null || typeof option === 'string' ? { is: 'refused', why: option ?? `/${row.name} is not available here.` } : { is: 'options', set: option };
 }

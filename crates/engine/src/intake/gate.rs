@@ -4,6 +4,7 @@
 use trimtab_vocab::{RefKey, Request};
 
 use crate::calls::model;
+use crate::proposal::review::InputBudget;
 use crate::tokens::estimate;
 use crate::transition::Transition;
 use crate::turn::guard;
@@ -22,6 +23,11 @@ fn limit(request: &Request) -> u64 {
         0 => (model(request).1.window / 2).max(LEAST),
         tokens => tokens.into(),
     }
+}
+
+/// How much of a message is sent as it is.
+pub fn input_budget(request: &Request) -> InputBudget {
+    InputBudget { bytes: INLINE_LIMIT, tokens: limit(request) }
 }
 
 /// Whether words are stored and only their head and tail are sent.

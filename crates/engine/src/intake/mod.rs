@@ -13,7 +13,7 @@ use crate::turn::{answers, control};
 use crate::{Effect, memory};
 
 pub use crate::words::{NamedUrl, References, pill, references, tags};
-pub use gate::INLINE_LIMIT;
+pub use gate::{INLINE_LIMIT, input_budget};
 
 pub(crate) fn take_in(step: &mut Transition<'_>, mut request: Request) {
     if step.session.knows(&request.id) {

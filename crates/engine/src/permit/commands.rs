@@ -44,7 +44,7 @@ pub struct CommandRuling {
     pub verdict: CommandVerdict,
     /// The user's own rule refuses it.
     is_forbidden: bool,
-    permit: Option<Permit>,
+    pub(super) permit: Option<Permit>,
 }
 
 impl CommandRuling {

@@ -10,6 +10,7 @@ pub(crate) mod file_names;
 pub mod json_schema;
 pub(crate) mod plan;
 pub mod recover;
+pub mod review;
 pub mod text_edits;
 
 pub use change::{MergeOrder, MergePart, ProposedChange};

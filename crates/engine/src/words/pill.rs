@@ -302,6 +302,12 @@ pub(crate) fn allows(pill: &Pill, tool: &str) -> bool {
         && (pill.categories.is_empty() || pill.categories.iter().any(|known| known == group))
 }
 
+/// Whether a pill leaves only tools that read, so that nothing can be changed or run.
+pub(crate) fn only_reads(pill: &Pill) -> bool {
+    let acts = |name: &str| tools::registry().get(name).is_some_and(|tool| !tool.read_only);
+    !tools::registry().names().into_iter().any(|name| acts(name) && allows(pill, name))
+}
+
 /// The message to the model when it calls another tool.
 pub(crate) fn refusal(pill: &Pill, tool: &str) -> String {
     let allowed: Vec<&str> = tools::registry().names().into_iter().filter(|name| allows(pill, name)).collect();

@@ -42,6 +42,8 @@ pub(super) enum OutputForm {
     Json,
     /// The answer alone, once it is there: it is one JSON value.
     Answer,
+    /// Nothing: the command prints what came of it.
+    Quiet,
     /// One object with the answer and what else came of the request, at the end.
     Object {
         /// The answer is a value that fits a schema.

@@ -11,7 +11,7 @@ use super::{CliArgs, CliOutcome};
 /// The groups of `trimtab --help`, each with its commands in order.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Work", &["run", "resume", "checkpoints", "answer", "control", "subtasks", "pills"]),
-    ("Review", &["changes", "diff", "rewind", "forward"]),
+    ("Review", &["review", "changes", "diff", "rewind", "forward"]),
     ("Sessions", &["sessions", "jobs", "ps", "stop-command", "handoff", "extend", "memory"]),
     ("Permissions", &["trust", "rules"]),
     ("Tasks", &["tasks", "ask"]),

@@ -99,7 +99,7 @@ impl PlainTalk {
             }
             SlashCommand::Mode(mode, text) => return self.send(&text, mode, true).await,
             SlashCommand::Init => return self.send(slash::INIT, self.mode, true).await,
-            SlashCommand::Review(what) => return self.send(&slash::review(&what), self.mode, true).await,
+            SlashCommand::Review(what) => return self.send(&slash::review(&what), self.mode, false).await,
             SlashCommand::Background => {
                 list_background(&self.client, self.session.as_ref()).await.unwrap_or_else(|error| problem(&error));
             }

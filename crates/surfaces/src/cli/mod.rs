@@ -42,6 +42,7 @@ mod question;
 mod recover;
 mod ref_text;
 mod resume;
+mod review;
 mod rules;
 mod run;
 mod screen;
@@ -89,6 +90,7 @@ Examples:
   trimtab demo                        see a demo, no key or network needed
   trimtab run \"Fix the failing test\"  run one request
   git diff | trimtab run \"Review it\"  add standard input to the request
+  trimtab review --base main          review the commits of this branch
   trimtab changes                     list changes (`trimtab rewind` undoes them)
   trimtab resume                      continue an interrupted request
   trimtab doctor                      check the setup
@@ -109,6 +111,8 @@ enum CliCommand {
     Answer(checkpoints::AnswerArgs),
     /// List changes, newest first, or show one
     Changes(changes::ChangesArgs),
+    /// Review a diff without changing anything
+    Review(review::ReviewArgs),
     /// Show changes as a diff
     Diff(diff::DiffArgs),
     /// Undo changes
@@ -194,6 +198,8 @@ enum CliOutcome {
     Done,
     /// It followed a request to this end.
     Finished(Status),
+    /// A review found what its `--fail-on` names.
+    Found,
     /// It was told to go away by this signal; the request can be resumed.
     Left(i32),
 }
@@ -202,7 +208,7 @@ impl CliOutcome {
     fn code(self) -> u8 {
         match self {
             Self::Done | Self::Finished(Status::Completed) => 0,
-            Self::Finished(Status::Failed | Status::NotDone) => 1,
+            Self::Finished(Status::Failed | Status::NotDone) | Self::Found => 1,
             Self::Finished(Status::NeedsUser) => 3,
             Self::Finished(Status::Limit) => 4,
             Self::Finished(Status::Cancelled) => 130,
@@ -271,6 +277,7 @@ pub fn main() -> ExitCode {
             CliCommand::ApplyEdit(command) => command.execute().await,
             CliCommand::Recover(command) => command.execute(),
             CliCommand::Changes(command) => command.execute().await,
+            CliCommand::Review(command) => command.execute().await,
             CliCommand::Diff(command) => command.execute().await,
             CliCommand::Rewind(command) => command.execute().await,
             CliCommand::Forward(command) => command.execute().await,

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Read};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat};
 use trimtab_host::LONGEST_TEXT;
 use trimtab_vocab::{Problem, ProblemKind};
 
@@ -22,11 +23,29 @@ pub(super) enum StandardInput {
 /// write to it.
 const FIRST_BYTE: Duration = Duration::from_secs(5);
 
+/// What came from standard input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PipedInput {
+    /// Nobody sends something: it is a terminal, it is closed, or it never begins.
+    None,
+    /// A pipe or a file without text.
+    Empty,
+    Text(String),
+}
+
 /// What standard input has; nothing, if it is a terminal, is empty, or never begins.
 pub(super) fn read(wanted: StandardInput) -> Result<Option<String>, Problem> {
+    Ok(match read_piped(wanted)? {
+        PipedInput::Text(text) => Some(text),
+        PipedInput::None | PipedInput::Empty => None,
+    })
+}
+
+/// The same, and whether somebody sends nothing.
+pub(super) fn read_piped(wanted: StandardInput) -> Result<PipedInput, Problem> {
     let stdin = io::stdin();
     if wanted == StandardInput::IfPiped && (stdin.is_terminal() || !has_begun(FIRST_BYTE)) {
-        return Ok(None);
+        return Ok(PipedInput::None);
     }
     let mut bytes = Vec::new();
     // One byte more than is allowed tells that there is more.
@@ -39,7 +58,13 @@ pub(super) fn read(wanted: StandardInput) -> Result<Option<String>, Problem> {
     }
     // What is not text, such as a program, is shown as far as it can be.
     let text = String::from_utf8_lossy(&bytes);
-    Ok(Some(text.into_owned()).filter(|text| !text.trim().is_empty()))
+    if !text.trim().is_empty() {
+        return Ok(PipedInput::Text(text.into_owned()));
+    }
+    let is_sent = |kind: FileType| matches!(kind, FileType::Fifo | FileType::RegularFile | FileType::Socket);
+    let kind = fstat(&stdin).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    let is_empty = wanted == StandardInput::Named || kind.is_ok_and(is_sent);
+    Ok(if is_empty { PipedInput::Empty } else { PipedInput::None })
 }
 
 /// Whether something comes, or the end, within this time.

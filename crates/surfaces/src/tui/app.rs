@@ -910,7 +910,7 @@ impl App {
             SlashCommand::Copy(which) => self.copy(&which),
             SlashCommand::Theme(name) => self.change_theme(&name),
             SlashCommand::Init => self.request_text(slash::INIT.to_owned()),
-            SlashCommand::Review(what) => self.request_text(slash::review(&what)),
+            SlashCommand::Review(what) => self.request_review(&what),
             SlashCommand::EditQueued => self.take_back(),
             SlashCommand::Questions => self.act(Some(KeyAction::Questions)),
             SlashCommand::NextStep(number) => self.take_next_step(&number),

@@ -3,12 +3,13 @@
 use trimtab_vocab::{Control, Mode, WhileRunning};
 
 use super::app::App;
-use super::composer::ComposerDraft;
+use super::composer::{ComposerDraft, DraftKind};
 use super::message::Cmd;
 use super::theme::Theme;
 use super::transcript::{LineMark, TranscriptEntry};
 use crate::output::StdStream;
 use crate::palette::Palette;
+use crate::slash;
 use crate::words;
 
 /// The largest text that is put into a clipboard; terminals ignore longer ones.
@@ -19,6 +20,13 @@ impl App {
     pub(super) fn request_text(&mut self, text: String) {
         let after = self.activity.is_open().then_some(WhileRunning::Queue);
         self.send_message(ComposerDraft::new(text), self.status.mode, after);
+    }
+
+    /// Sends a review. The host knows what it is, as it knows pills.
+    pub(super) fn request_review(&mut self, what: &str) {
+        let after = self.activity.is_open().then_some(WhileRunning::Queue);
+        let draft = ComposerDraft { kind: DraftKind::Slash, ..ComposerDraft::new(slash::review(what)) };
+        self.send_message(draft, self.status.mode, after);
     }
 
     /// Sets the mode, or sends one request in it.

@@ -160,6 +160,24 @@ impl Page {
             }
             "mcp-resources" => push(vec![say("Version 0.3 was released on Monday.")]),
             "mcp-prompts" => push(vec![say("There was one release this week.")]),
+            "review" => {
+                let make = "[ -d .git ] || { git init -q . && git config user.name a && git config user.email a@b && \
+                    mkdir src && printf 'fn first(items: &[u32]) -> Option<u32> {\n    items.first().copied()\n}\n' > src/list.rs && \
+                    git add . && git commit -qm first && \
+                    printf 'fn first(items: &[u32]) -> u32 {\n    items[0]\n}\n' > src/list.rs && printf '\\000' > logo.png; }";
+                let made = program.command(Path::new("sh"), &["-c", make]).status().expect("runs");
+                assert!(made.success());
+                let findings = serde_json::json!({
+                    "summary": "It changes `first` to return a number instead of an option. Not safe to merge.",
+                    "findings": [
+                        {"file": "src/list.rs", "line": 2, "severity": "high", "title": "Panics for an empty list",
+                         "body": "`items[0]` panics if the list is empty. Before, callers got `None`. Return an `Option` again."},
+                        {"file": "src/main.rs", "line": 9, "severity": "low", "title": "The caller still unwraps",
+                         "body": "`first(&items).unwrap()` does not compile any more."},
+                    ],
+                });
+                push(vec![say(&findings.to_string())]);
+            }
             "interrupted" => push(vec![
                 tool("run_command", serde_json::json!({"command": "sh migrate.sh"})),
                 say("I could not complete the migration, because its result is unknown. Check the database first."),

@@ -220,9 +220,18 @@ fn is_judged(active: &RunningRequest) -> bool {
     active.kind() == RequestKind::Turn && !active.makes_pictures() && active.flow.state != FlowState::Compiling
 }
 
+/// Whether the request has no tool to change or run anything with: then none of its words ask for that, and what its answer
+/// says to be changed is what it reviewed.
+fn only_reads(active: &RunningRequest) -> bool {
+    active.request.pill.as_deref().is_some_and(words::pill::only_reads)
+}
+
 /// The actions that a request asks for, including the user's later messages.
 pub(super) fn asked(active: &RunningRequest) -> AskedDeeds {
     let text = &active.request.text;
+    if only_reads(active) {
+        return AskedDeeds::default();
+    }
     let mut asked = route::deeds(text);
     // Models that write edit blocks are small: a statement about a file is taken for a request, not believed done.
     asked.change |= active.writes_blocks() && !words::only_looks(text) && route::is_unclear_about_a_file(text);
@@ -240,7 +249,7 @@ pub(super) fn asked(active: &RunningRequest) -> AskedDeeds {
 /// What the request asked for and has not got, now that the model has said its last words.
 pub(super) fn missing(session: &Session, words: &str) -> Option<MissingDeed> {
     let words = &words.replace(SAY_WHY, "");
-    let active = session.active().filter(|active| is_judged(active))?;
+    let active = session.active().filter(|active| is_judged(active) && !only_reads(active))?;
     // At this pace a turn is a part of the work.
     let is_partial =
         active.request.settings.copilot.pace == Pace::Incremental && session.todos().iter().any(|todo| !todo.completed);

@@ -330,7 +330,7 @@ impl RunOutput {
     fn answer(&mut self, answer: &Answer) -> Result<(), Problem> {
         self.clear_line();
         self.answered = true;
-        if matches!(self.form, OutputForm::Object { .. }) {
+        if matches!(self.form, OutputForm::Object { .. } | OutputForm::Quiet) {
             return Ok(());
         }
         let StreamedWords { shown, shown_before, .. } = &self.streamed;

@@ -43,6 +43,11 @@ impl OutcomeObject {
         }
     }
 
+    /// The text of the answer, if there is one.
+    pub(in crate::cli) fn summary(&self) -> Option<&str> {
+        self.answer.as_ref().map(|answer| answer.summary.as_str())
+    }
+
     /// The object. With a schema, the answer is the value that fits it.
     pub(in crate::cli) fn value(
         &self,
@@ -52,9 +57,9 @@ impl OutcomeObject {
         now: trimtab_vocab::Time,
     ) -> Value {
         let status = match (self.status, outcome) {
-            (Some(status), CliOutcome::Finished(_) | CliOutcome::Done) => json!(status),
+            (Some(status), CliOutcome::Finished(_) | CliOutcome::Done | CliOutcome::Found) => json!(status),
             (None, CliOutcome::Finished(status)) => json!(status),
-            (None, CliOutcome::Done) => json!(Status::Completed),
+            (None, CliOutcome::Done | CliOutcome::Found) => json!(Status::Completed),
             (_, CliOutcome::Left(_)) => json!("interrupted"),
         };
         let summary = self.answer.as_ref().map(|answer| answer.summary.as_str());

@@ -137,7 +137,7 @@ impl RunPrinter {
             // What is asked of this request itself was printed as it came.
             OutputForm::Json if self.last != open.seq => print_json(open)?,
             OutputForm::Json => {}
-            OutputForm::Text | OutputForm::Answer | OutputForm::Object { .. } => {
+            OutputForm::Text | OutputForm::Answer | OutputForm::Quiet | OutputForm::Object { .. } => {
                 self.say("The request needs an answer first:");
                 describe(open);
                 note("Answer it there, or with `trimtab answer`. `trimtab checkpoints` lists pending questions.");
@@ -205,12 +205,12 @@ impl RunPrinter {
                 self.level.take().iter().try_for_each(print_json)?;
                 print_json(event)?;
             }
-            OutputForm::Text | OutputForm::Answer | OutputForm::Object { .. }
+            OutputForm::Text | OutputForm::Answer | OutputForm::Quiet | OutputForm::Object { .. }
                 if event.seq.is_some_and(|seq| seq < self.since) =>
             {
                 return Ok(finished);
             }
-            OutputForm::Text | OutputForm::Answer | OutputForm::Object { .. } => {
+            OutputForm::Text | OutputForm::Answer | OutputForm::Quiet | OutputForm::Object { .. } => {
                 // What an earlier call said has been read, and is no part of what this one says.
                 if let Fact::Model(ModelFact::Called { purpose, .. }) = &event.fact
                     && purpose.is_turn()
