@@ -13,7 +13,9 @@ const KNOWN: &str = "cargo check -q";
 const OWN: &str = "sh ./check.sh";
 
 fn settings(mode: CheckMode) -> RunSettings {
-    RunSettings { checks: CheckSettings { mode, listed: Vec::new() }, ..RunSettings::default() }
+    let mut settings = RunSettings::default();
+    settings.commands.checks = CheckSettings { mode, listed: Vec::new() };
+    settings
 }
 
 fn decision(settings: &RunSettings, rules: &[Rule], source: CheckSource, command: &str) -> CommandDecision {

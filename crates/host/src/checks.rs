@@ -210,7 +210,9 @@ fn mentions(file: &Path, text: &str) -> bool {
 
 /// The settings by which checks are judged in a folder.
 fn judged_by(profile: &Profile, mode: CheckMode) -> RunSettings {
-    RunSettings { checks: CheckSettings { mode, listed: Vec::new() }, ..profile.command_settings() }
+    let mut settings = profile.command_settings();
+    settings.commands.checks = CheckSettings { mode, listed: Vec::new() };
+    settings
 }
 
 impl KnownCheck {

@@ -280,7 +280,8 @@ impl Client {
         let mut run = profile.run_settings()?;
         self.inform(&profile, &mut run.models).await;
         if is_place {
-            run.checks = checks::for_request(profile.external.checks.clone(), folder.to_owned(), trusted).await;
+            run.commands.checks =
+                checks::for_request(profile.external.checks.clone(), folder.to_owned(), trusted).await;
         }
         run.attended = attended;
         run.approve = approve;

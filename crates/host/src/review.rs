@@ -28,7 +28,7 @@ pub enum ReviewSource {
     Uncommitted,
     /// The commits since this revision and the current one went apart.
     Base(String),
-    /// One commit.
+    /// What this commit changed.
     Commit(String),
 }
 

@@ -32,9 +32,6 @@ pub struct RunSettings {
     /// Whether the folder is trusted, and how far.
     #[serde(flatten)]
     pub trust: FolderTrust,
-    /// What runs after edits.
-    #[serde(skip_serializing_if = "CheckSettings::is_default")]
-    pub checks: CheckSettings,
     /// How approval prompts are handled.
     pub approve: Approve,
     /// Where commands run and what they must leave alone.
@@ -100,7 +97,6 @@ impl Default for RunSettings {
             commands: CommandSettings::default(),
             autonomy: AutonomySettings::default(),
             trust: FolderTrust::default(),
-            checks: CheckSettings::default(),
             approve: Approve::Ask,
             machine: Machine::default(),
             style: AnswerStyle::default(),
@@ -300,6 +296,9 @@ pub struct CommandSettings {
     /// Whether sandboxed commands can reach hosts.
     #[serde(rename = "commandsNetwork", skip_serializing_if = "NetworkAccess::is_off")]
     pub network: NetworkAccess,
+    /// What runs after edits.
+    #[serde(skip_serializing_if = "CheckSettings::is_default")]
+    pub checks: CheckSettings,
 }
 
 impl Default for CommandSettings {
@@ -319,6 +318,7 @@ impl Default for CommandSettings {
             remember_deletes: false,
             sandbox: Sandbox::Workspace,
             network: NetworkAccess::Off,
+            checks: CheckSettings::default(),
         }
     }
 }

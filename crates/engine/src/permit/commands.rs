@@ -220,7 +220,7 @@ impl CommandCase<'_> {
 
     /// Whether it is a check, and the user wants checks to run without a question. At *careful*, every command asks.
     fn is_check_on(&self) -> bool {
-        let is_on = self.settings.checks.mode == CheckMode::On && self.level != Autonomy::Careful;
+        let is_on = self.settings.commands.checks.mode == CheckMode::On && self.level != Autonomy::Careful;
         is_on && self.check.is_some()
     }
 }

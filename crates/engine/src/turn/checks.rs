@@ -26,7 +26,7 @@ pub(super) fn begin(step: &mut Transition<'_>) -> bool {
 }
 
 fn due(session: &Session, active: &RunningRequest) -> Vec<DueCheck> {
-    let settings = &active.request.settings.checks;
+    let settings = &active.request.settings.commands.checks;
     let Some(batch) = active.batch.as_ref() else { return Vec::new() };
     // Workers change copies. What they made is checked when it is merged.
     let is_wanted = settings.mode != CheckMode::Off && !settings.listed.is_empty() && !is_worker(active);
@@ -103,7 +103,7 @@ fn has_rule(session: &Session, check: &ListedCheck, verdict: RuleVerdict) -> boo
 /// Tells of the folder's checks that are not approved, once in a session.
 pub(super) fn tell_pending(step: &mut Transition<'_>, request: &RequestId) {
     let Some(active) = step.session.active().filter(|active| !is_worker(active)) else { return };
-    let settings = &active.request.settings.checks;
+    let settings = &active.request.settings.commands.checks;
     let session = &step.session;
     let is_decided = |check: &ListedCheck| {
         has_rule(session, check, RuleVerdict::Allow) || has_rule(session, check, RuleVerdict::Deny)

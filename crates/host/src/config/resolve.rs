@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 use toml::Value;
 use trimtab_vocab::visible::is_hidden;
 use trimtab_vocab::{
-    AnswerProtocol, AnswerStyle, Applying, AutoMode, Autonomy, AutonomySettings, CheckMode, CommandSettings,
-    ContextSettings, Copilot, Dialog, Effort, FileSettings, ImageSettings, Machine, MemorySettings, ModelFacts,
-    ModelSettings, NetworkAccess, Noop, OnMaxTokens, Problem, ProblemKind, Recovery, RunSettings, Sandbox,
+    AnswerProtocol, AnswerStyle, Applying, AutoMode, Autonomy, AutonomySettings, CheckMode, CheckSettings,
+    CommandSettings, ContextSettings, Copilot, Dialog, Effort, FileSettings, ImageSettings, Machine, MemorySettings,
+    ModelFacts, ModelSettings, NetworkAccess, Noop, OnMaxTokens, Problem, ProblemKind, Recovery, RunSettings, Sandbox,
     SnapshotSettings, SubtaskSettings, TaskKind, TaskLimits, WhileRunning, WorkerModel,
 };
 use trimtab_world::models::{Dialect, Provider, Registry, SearchKind, SearchService};
@@ -460,6 +460,8 @@ impl Profile {
                 remember_deletes: self.hands.remember_deletes,
                 sandbox: self.hands.sandbox,
                 network: self.hands.network,
+                // They are read for each request, because a folder names some of them.
+                checks: CheckSettings::default(),
             },
             autonomy: AutonomySettings { level: self.hands.autonomy, limit: self.hands.autonomy_limit },
             machine: Machine { ports: self.own_ports(), ..self.hands.machine.clone() },

@@ -53,7 +53,7 @@ impl Session {
         }
         self.queue.known.insert(id.clone());
         self.note_hooks(id, &request.settings.known.hooks);
-        self.note_checks(&request.settings.checks);
+        self.note_checks(&request.settings.commands.checks);
         self.models.waits_long |= pause_s.is_some_and(|pause| LONG_PAUSE.contains(&pause));
         self.lineage.prefill = None;
         match while_running {
