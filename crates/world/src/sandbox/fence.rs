@@ -271,6 +271,9 @@ fn command<'o>(
         command.env("TERM", "xterm-256color");
     }
     command.envs(proxied.map(|(name, value)| (name, value)));
+    if order.automatic.is_some() {
+        command.envs([git::ACROSS_MOUNTS]);
+    }
     if order.git.plain {
         for name in git::REMOVED {
             command.env_remove(name);

@@ -14,6 +14,7 @@ crate::checks![
     what_a_linked_control_file_leads_to_is_never_written,
     a_link_in_the_home_never_shows_a_secret,
     a_path_of_tools_never_brings_the_home_back,
+    git_works_in_a_part_of_a_repository_below_the_home,
     the_files_of_the_first_process_are_never_opened,
     threads_and_processes_of_the_command_are_its_own,
     what_somebody_else_checks_out_is_never_renamed,
@@ -196,4 +197,30 @@ fn a_control_file_that_is_new_since_the_command_before_is_never_written() {
     assert_eq!(outcome.undone, ["a/CLAUDE.md"], "{outcome:?}");
     assert_eq!(fs::read_to_string(scene.at("in/a/b/AGENTS.md")).unwrap(), "old");
     assert!(!scene.at("in/lib/.git/hooks/pre-commit").exists());
+}
+
+fn git_works_in_a_part_of_a_repository_below_the_home() {
+    let mut scene = Scene { automatic: Some(CommandClass::Read), plain_git: true, ..Scene::new() };
+    let git = |arguments: &[&str]| {
+        let ended =
+            std::process::Command::new("git").arg("-C").arg(scene.base.path()).args(arguments).output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    };
+    git(&["init", "-q"]);
+    git(&["config", "remote.origin.url", "https://user:password@example.org/a"]);
+    fs::write(scene.at("in/new"), "").unwrap();
+    fs::write(scene.at("beside"), "not of this folder").unwrap();
+    let home = scene.base.path().as_os_str().to_owned();
+    scene
+        .setup
+        .environment
+        .iter_mut()
+        .filter(|(name, _)| name == "HOME")
+        .for_each(|(_, value)| value.clone_from(&home));
+    let seen = text(&scene.run(&["git", "status", "--short", "."], Workspace));
+    assert!(seen.starts_with("?? "), "{seen}");
+    assert!(!text(&scene.run(&["cat", "../beside"], Workspace)).contains("not of this"));
+    // What is not git does not see a password in its settings.
+    let scene = Scene { plain_git: false, ..scene };
+    assert!(!text(&scene.run(&["cat", "../.git/config"], Workspace)).contains("password"));
 }

@@ -29,8 +29,16 @@ const SET: &[(&str, &str)] = &[
 ];
 
 /// Variables that keep it from fetching what is missing, and from writing while it only looks.
-const VARIABLES: &[(&str, &str)] =
-    &[("GIT_ALLOW_PROTOCOL", "none"), ("GIT_NO_LAZY_FETCH", "1"), ("GIT_OPTIONAL_LOCKS", "0"), ("GIT_PAGER", "cat")];
+const VARIABLES: &[(&str, &str)] = &[
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_PAGER", "cat"),
+    ACROSS_MOUNTS,
+];
+
+/// In the fence, the folder is a mount, and its repository may begin further up.
+pub(super) const ACROSS_MOUNTS: (&str, &str) = ("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1");
 
 /// Variables that would start something, or put other settings into force.
 pub(super) const REMOVED: &[&str] =

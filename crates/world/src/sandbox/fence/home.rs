@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount, mount_bind_recursive};
 
 use super::super::caches::LAYERED;
+use super::super::repository;
 use super::super::scan::holds_credential;
 use super::super::wire::{OrderedCaches, RunOrder};
 use super::namespaces::said;
@@ -166,7 +167,10 @@ enum HomeMount {
 fn cover(home: &Path, order: &RunOrder) -> Result<Vec<PathBuf>, Errno> {
     let mut writable = vec![home.to_owned()];
     let own: Vec<&PathBuf> = order.fence.temp.iter().chain([&order.folder, &order.cwd]).collect();
-    let borrowed = reads_outside(&order.folder);
+    let mut borrowed = reads_outside(&order.folder);
+    // The folder may be a part of a repository that begins further up.
+    let gives_away = |path: &PathBuf| !order.git.plain && holds_credential(&path.join("config"));
+    borrowed.extend(repository::around(&order.folder).into_iter().filter(|path| !gives_away(path)));
     let named = own.iter().copied().chain(&order.home.kept).chain(&borrowed);
     let named = named.filter(|path| path.starts_with(home) && *path != home);
     let mut kept: Vec<(PathBuf, HomeMount)> = named.map(|path| (path.clone(), HomeMount::Bound)).collect();
