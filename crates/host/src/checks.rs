@@ -271,7 +271,9 @@ pub(crate) async fn for_request(entries: CheckEntries, folder: String, trusted: 
         return CheckSettings::default();
     }
     let read = move || Checks::load(&entries, trusted.then_some(folder.as_str())).settings();
-    tokio::task::spawn_blocking(read).await.unwrap_or_default()
+    let settings = tokio::task::spawn_blocking(read).await.unwrap_or_default();
+    // Without a check, the record of a request needs no mode.
+    if settings.listed.is_empty() { CheckSettings::default() } else { settings }
 }
 
 #[cfg(test)]
