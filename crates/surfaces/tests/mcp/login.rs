@@ -261,7 +261,7 @@ fn a_killed_login_leaves_nothing() {
     assert!(login.login_files().is_empty());
     assert!(std::panic::catch_unwind(|| browse(&address)).is_err(), "nobody listens any more");
     let (running, _) = login.begin(&[]);
-    running.signal(Signal::INT);
+    running.signal(Signal::TERM);
     assert_ne!(running.wait().code, Some(0));
     assert!(login.login_files().is_empty());
     // Killed while tokens are refreshed: the file is whole, and the lock is gone.
