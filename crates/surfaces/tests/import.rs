@@ -167,7 +167,7 @@ fn broken_and_missing_files_are_said_and_change_nothing() {
     assert!(run(&program, &["import", "codex"]).stdout.contains("not valid TOML"));
     let wrong = program.run(&["import", "claude", "--only", "9"]);
     assert_ne!(wrong.code, Some(0));
-    assert!(wrong.stderr.contains("There is no entry 9."), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("Entry 9 does not exist."), "{}", wrong.stderr);
     assert_ne!(program.run(&["import", "claude", "--only", "1"]).code, Some(0), "what is ignored cannot be chosen");
 }
 

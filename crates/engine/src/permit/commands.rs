@@ -235,7 +235,7 @@ pub fn check_as_check(settings: &RunSettings, rules: &[Rule], folder: &str, chec
     CommandCase { check: Some(check.source), ..new_case(settings, rules, folder) }.judge(&check.command)
 }
 
-fn new_case<'a>(settings: &'a RunSettings, rules: &'a [Rule], folder: &'a str) -> CommandCase<'a> {
+pub(super) fn new_case<'a>(settings: &'a RunSettings, rules: &'a [Rule], folder: &'a str) -> CommandCase<'a> {
     CommandCase {
         level: Session::default().autonomy_for(settings),
         settings,

@@ -4,9 +4,8 @@
 use trimtab_vocab::wording::PermissionReason;
 use trimtab_vocab::{CallId, CommandClass, CommandPlan, CommandRun, Rule, RunSettings, Sandbox};
 
-use super::commands::CommandCase;
+use super::commands::{CommandCase, new_case};
 use crate::proposal::command::{self, CommandDecision};
-use crate::record::Session;
 
 /// The plan for a line in this folder, in the fence of a command that only reads; or why the policy would ask or refuse.
 pub fn read_command(
@@ -16,19 +15,8 @@ pub fn read_command(
     line: &str,
     call: CallId,
 ) -> Result<CommandPlan, PermissionReason> {
-    let here = Some(folder);
-    let level = Session::default().autonomy_for(settings);
     // The user has called for it: only what is not known to be read-only, and their own rules, stand against it.
-    let case = CommandCase {
-        level,
-        settings,
-        rules,
-        folder: here,
-        rules_folder: here,
-        agreed: true,
-        proposed: false,
-        check: None,
-    };
+    let case = CommandCase { agreed: true, ..new_case(settings, rules, folder) };
     let ruling = case.judge(line);
     let is_read = ruling.decision == CommandDecision::Auto && ruling.verdict.class == CommandClass::Read;
     let (Some(permit), Some(argv)) = (ruling.permit.filter(|_| is_read), ruling.verdict.direct) else {

@@ -102,7 +102,7 @@ fn checked(items: &[ImportItem], only: Vec<usize>) -> Result<Vec<usize>, Problem
         let wrong = match item.map(|item| item.state) {
             Some(ImportState::New | ImportState::Present) => continue,
             Some(ImportState::Ignored) => format!("Entry {number} cannot be imported."),
-            None => format!("There is no entry {number}."),
+            None => format!("Entry {number} does not exist."),
         };
         return Err(
             Problem::new(ProblemKind::Usage, wrong).hint("Nothing was changed. The list shows what can be imported.")

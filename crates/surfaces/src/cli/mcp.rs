@@ -260,7 +260,7 @@ impl Setup {
             return Err(Problem::new(ProblemKind::Usage, format!("{name} is a server from .mcp.json in this folder."))
                 .hint(format!("`trimtab mcp disable {name}` turns it off.")));
         }
-        // A login that nobody can name any more would stay for good.
+        // Without its entry, nobody could log out of the server again.
         if self.client.servers().login_state(&server) != LoginState::None {
             self.client.servers().logout(&server).await?;
         }

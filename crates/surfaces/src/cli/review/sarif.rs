@@ -8,7 +8,7 @@ use super::report::reason;
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// The report. What has no place in the diff is no result, but a note of the run, so that it is not lost.
+/// The report. A finding outside the diff is a note of the run instead of a result, so that it is not lost.
 pub(super) fn document(
     subject: &ReviewSubject,
     summary: &str,
