@@ -23,9 +23,11 @@ mod request;
 mod session;
 mod tool;
 
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
+use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
+use serde::de::{DeserializeSeed, Error as _, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -82,13 +84,10 @@ macro_rules! facts {
 
         impl Fact {
             /// The fact of a step that these fields tell.
-            fn of_step<E: serde::de::Error>(step: &str, fields: Map<String, Value>) -> Result<Self, E> {
-                fn read<T: DeserializeOwned, E: serde::de::Error>(fields: Map<String, Value>) -> Result<T, E> {
-                    T::deserialize(Value::Object(fields)).map_err(E::custom)
-                }
+            fn of_step<'de, D: Deserializer<'de>>(step: &str, fields: D) -> Result<Self, D::Error> {
                 match step {
-                    $($step => read(fields).map(Self::$variant),)*
-                    _ => Ok(Self::Other(fields)),
+                    $($step => $inner::deserialize(fields).map(Self::$variant),)*
+                    _ => Map::deserialize(fields).map(Self::Other),
                 }
             }
         }
@@ -172,12 +171,12 @@ facts! {
     Image(ImageFact) = "image",
 }
 
-// Written by hand, because serde's own way with flattened fields copies each of them once more: logs are read whole.
+// Written by hand, because serde's own way with flattened fields copies each of them twice more: logs are read whole.
 impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Envelope;
+        struct EventVisitor;
 
-        impl<'de> Visitor<'de> for Envelope {
+        impl<'de> Visitor<'de> for EventVisitor {
             type Value = Event;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -185,23 +184,93 @@ impl<'de> Deserialize<'de> for Event {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event, A::Error> {
-                let (mut seq, mut time, mut session, mut request) = (None, None, None, None);
-                let mut fields = Map::new();
-                while let Some(name) = map.next_key::<String>()? {
-                    match name.as_str() {
-                        "seq" => seq = map.next_value()?,
-                        "time" => time = Some(map.next_value()?),
-                        "session" => session = Some(map.next_value()?),
-                        "request" => request = map.next_value()?,
-                        _ => drop(fields.insert(name, map.next_value()?)),
+                let mut envelope = Envelope::default();
+                // Fields before the type, of which a log has none.
+                let mut early = Map::new();
+                let fact = loop {
+                    let Some(FieldText(name)) = map.next_key()? else { break Fact::from_fields(early)? };
+                    if envelope.take(&name, &mut map)? {
+                        continue;
                     }
-                }
+                    if name == "type" && early.is_empty() {
+                        let FieldText(kind) = map.next_value()?;
+                        break Fact::of_type(kind, &mut envelope, &mut map)?;
+                    }
+                    early.insert(name.into_owned(), map.next_value()?);
+                };
+                let Envelope { seq, time, session, request } = envelope;
                 let time = time.ok_or_else(|| A::Error::missing_field("time"))?;
                 let session = session.ok_or_else(|| A::Error::missing_field("session"))?;
-                Ok(Event { seq, time, session, request, fact: Fact::from_fields(fields)? })
+                Ok(Event { seq, time, session, request, fact })
             }
         }
-        deserializer.deserialize_map(Envelope)
+        deserializer.deserialize_map(EventVisitor)
+    }
+}
+
+/// A name or a type, borrowed from the text of the event where it can be.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct FieldText<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// The fields of the envelope, as they are read.
+#[derive(Default)]
+struct Envelope {
+    seq: Option<u64>,
+    time: Option<Time>,
+    session: Option<SessionId>,
+    request: Option<RequestId>,
+}
+
+impl Envelope {
+    /// Reads the value of a field if it belongs here.
+    fn take<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<bool, A::Error> {
+        match name {
+            "seq" => self.seq = map.next_value()?,
+            "time" => self.time = Some(map.next_value()?),
+            "session" => self.session = Some(map.next_value()?),
+            "request" => self.request = map.next_value()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// The fields of a fact from its type on, without a copy of them all. Those of the envelope go there.
+struct FactFields<'a, 'de, A> {
+    /// The type, until it is read.
+    kind: Option<Cow<'de, str>>,
+    envelope: &'a mut Envelope,
+    map: &'a mut A,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for FactFields<'_, 'de, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        if self.kind.is_some() {
+            return seed.deserialize(BorrowedStrDeserializer::new("type")).map(Some);
+        }
+        while let Some(FieldText(name)) = self.map.next_key()? {
+            if !self.envelope.take(&name, self.map)? {
+                return read_text(name, seed).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        match self.kind.take() {
+            Some(kind) => read_text(kind, seed),
+            None => self.map.next_value_seed(seed),
+        }
+    }
+}
+
+fn read_text<'de, S: DeserializeSeed<'de>, E: serde::de::Error>(text: Cow<'de, str>, seed: S) -> Result<S::Value, E> {
+    match text {
+        Cow::Borrowed(text) => seed.deserialize(BorrowedStrDeserializer::new(text)),
+        Cow::Owned(text) => seed.deserialize(text.into_deserializer()),
     }
 }
 
@@ -217,11 +286,31 @@ impl Fact {
         let Some(name) = fields.get("type").and_then(Value::as_str) else {
             return Err(E::missing_field("type"));
         };
-        let Some(name) = KNOWN_TYPES.iter().find(|known| **known == name) else {
-            return Ok(Self::Other(fields));
-        };
-        Self::of_step(name.split('.').next().unwrap_or(name), fields)
+        match step_of(name) {
+            Some(step) => Self::of_step(step, Value::Object(fields)).map_err(E::custom),
+            None => Ok(Self::Other(fields)),
+        }
     }
+
+    /// The fact of a type that the rest of an event's fields tell.
+    fn of_type<'de, A: MapAccess<'de>>(
+        kind: Cow<'de, str>,
+        envelope: &mut Envelope,
+        map: &mut A,
+    ) -> Result<Self, A::Error> {
+        let step = step_of(&kind);
+        let fields = MapAccessDeserializer::new(FactFields { kind: Some(kind), envelope, map });
+        match step {
+            Some(step) => Self::of_step(step, fields),
+            None => Map::deserialize(fields).map(Self::Other),
+        }
+    }
+}
+
+/// The lifecycle step of a type that this version knows.
+fn step_of(name: &str) -> Option<&'static str> {
+    let known = KNOWN_TYPES.iter().find(|known| **known == name)?;
+    known.split('.').next()
 }
 
 /// Every `type` of the wire, in the order of a request's life.
@@ -400,6 +489,47 @@ mod tests {
         );
         assert!(matches!(event.fact, Fact::Other(_)));
         round_trip(r#"{"seq":1,"time":"2026-11-15T08:30:00.000Z","session":"s1","type":"reply.sung","tune":"la"}"#);
+    }
+
+    #[test]
+    fn an_event_is_the_same_in_any_order_of_its_fields_and_from_any_source() {
+        let expected = round_trip(
+            r#"{"seq":3,"time":"2026-11-15T08:30:00.000Z","session":"s1","request":"r1","type":"tool.started","call":"c1t1","name":"search","input":{"pattern":"a\"b","deep":[1,2.5,-3,null]}}"#,
+        );
+        let unknown = round_trip(
+            r#"{"time":"2026-11-15T08:30:00.000Z","session":"s1","type":"moon.phase","phase":"full","deep":{"a":[1]}}"#,
+        );
+        for (line, event) in [
+            (
+                r#"{"type":"tool.started","seq":3,"call":"c1t1","time":"2026-11-15T08:30:00.000Z","name":"search","session":"s1","input":{"pattern":"a\"b","deep":[1,2.5,-3,null]},"request":"r1"}"#,
+                &expected,
+            ),
+            (
+                r#"{"call":"c1t1","name":"search","seq":3,"input":{"pattern":"a\"b","deep":[1,2.5,-3,null]},"time":"2026-11-15T08:30:00.000Z","session":"s1","request":"r1","type":"tool.started"}"#,
+                &expected,
+            ),
+            (
+                r#"{"t\u0079pe":"tool.started","c\u0061ll":"c1t1","name":"search","s\u0065q":3,"input":{"pattern":"a\"b","deep":[1,2.5,-3,null]},"time":"2026-11-15T08:30:00.000Z","session":"s1","request":"r1"}"#,
+                &expected,
+            ),
+            (
+                r#"{"type":"moon.phase","phase":"full","session":"s1","deep":{"a":[1]},"time":"2026-11-15T08:30:00.000Z"}"#,
+                &unknown,
+            ),
+        ] {
+            assert_eq!(serde_json::from_str::<Event>(line).expect("parses"), *event, "{line}");
+            assert_eq!(serde_json::from_reader::<_, Event>(line.as_bytes()).expect("parses"), *event, "{line}");
+            let value: Value = serde_json::from_str(line).expect("JSON");
+            assert_eq!(serde_json::from_value::<Event>(value).expect("parses"), *event, "{line}");
+        }
+        for broken in [
+            r#"{"time":"2026-11-15T08:30:00.000Z","session":"s1"}"#,
+            r#"{"time":"2026-11-15T08:30:00.000Z","session":"s1","type":7}"#,
+            r#"{"session":"s1","type":"stage","stage":"running","label":"Working"}"#,
+            r#"{"time":"2026-11-15T08:30:00.000Z","type":"stage","stage":"running","label":"Working"}"#,
+        ] {
+            assert!(serde_json::from_str::<Event>(broken).is_err(), "{broken}");
+        }
     }
 
     #[test]
