@@ -699,14 +699,14 @@ impl Stage {
             "dialog" => settings.commands.dialog = serde_json::from_value(value.into()).expect("auto, full or compact"),
             "confirm_deletes" => settings.files.confirm_deletes = value == "true",
             "synthesis" => settings.style.synthesis_list = value == "list",
-            "repairs" => settings.recovery.repairs = value.parse().expect("a number"),
+            "repairs" => settings.style.recovery.repairs = value.parse().expect("a number"),
             "on_max_tokens" => {
-                settings.recovery.on_max_tokens =
+                settings.style.recovery.on_max_tokens =
                     serde_json::from_value(value.into()).expect("stop, ask or auto_continue")
             }
-            "allow_recovered_changes" => settings.recovery.allow_recovered_changes = value == "true",
-            "heuristics" => settings.recovery.strict_heuristics = value == "strict",
-            "noop" => settings.recovery.noop = serde_json::from_value(value.into()).expect("classify, block or skip"),
+            "allow_recovered_changes" => settings.style.recovery.allow_recovered_changes = value == "true",
+            "heuristics" => settings.style.recovery.strict_heuristics = value == "strict",
+            "noop" => settings.style.recovery.noop = serde_json::from_value(value.into()).expect("classify, block or skip"),
             "ask" => self.ask = Some(serde_json::from_str(value).expect("how it is asked")),
             "image" => settings.image.model = value.into(),
             "image_batch" => settings.image.batch = serde_json::from_value(value.into()).expect("a way"),

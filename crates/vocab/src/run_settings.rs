@@ -36,12 +36,9 @@ pub struct RunSettings {
     pub approve: Approve,
     /// Where commands run and what they must leave alone.
     pub machine: Machine,
-    /// How answers are worded.
+    /// How answers are worded, and handled where they are damaged.
     #[serde(flatten)]
     pub style: AnswerStyle,
-    /// How to handle answers that are damaged, truncated, or without effect.
-    #[serde(skip_serializing_if = "Recovery::is_usual")]
-    pub recovery: Recovery,
     /// What is read when the request starts.
     #[serde(flatten)]
     pub known: KnownAtStart,
@@ -100,7 +97,6 @@ impl Default for RunSettings {
             approve: Approve::Ask,
             machine: Machine::default(),
             style: AnswerStyle::default(),
-            recovery: Recovery::default(),
             known: KnownAtStart::default(),
             memory: MemorySettings::default(),
             copilot: Copilot::default(),
@@ -323,7 +319,7 @@ impl Default for CommandSettings {
     }
 }
 
-/// How answers are worded.
+/// How answers are worded, and handled where they are damaged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -335,11 +331,15 @@ pub struct AnswerStyle {
     /// The JSON Schema for the answer, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_schema: Option<Value>,
+    /// How to handle answers that are damaged, truncated, or without effect.
+    #[serde(skip_serializing_if = "Recovery::is_usual")]
+    pub recovery: Recovery,
 }
 
 impl Default for AnswerStyle {
     fn default() -> Self {
-        Self { assistant: "Trimtab".into(), synthesis_list: false, answer_schema: None }
+        let (assistant, recovery) = ("Trimtab".into(), Recovery::default());
+        Self { assistant, synthesis_list: false, answer_schema: None, recovery }
     }
 }
 

@@ -122,7 +122,7 @@ fn play(mode: Mode, strict: bool, killed_after: usize, words: impl Fn(&Prompt) -
     let opened = Fact::from(SessionFact::Opened { folder: String::new(), parent_session_id: None });
     session.fold(None, &opened);
     let mut settings = RunSettings::default();
-    settings.recovery.repairs = 1;
+    settings.style.recovery.repairs = 1;
     settings.auto_mode.strict_schema = strict;
     let request = "r1".parse().expect("an id");
     let said = Request {

@@ -213,7 +213,7 @@ impl Session {
         assist.version = version;
         assist.said.clear();
         let invalid = assist.operations.len() > assist.valid();
-        assist.state = match invalid && version == 1 && active.request.settings.recovery.repairs > 0 {
+        assist.state = match invalid && version == 1 && active.request.settings.style.recovery.repairs > 0 {
             true => AssistState::Repairing,
             false => AssistState::Summarizing,
         };

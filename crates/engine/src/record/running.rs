@@ -52,6 +52,13 @@ pub struct RunningRequest {
     pub compression: CompressionState,
     /// Its references were read, or the model was called without them.
     pub loaded: bool,
+    /// Its text and the conversation.
+    pub(super) turn: TurnState,
+}
+
+/// Where a request is in the conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct TurnState {
     /// Its text is in the conversation.
     pub(super) begun: bool,
     /// Others have spoken since it was left.
@@ -263,8 +270,7 @@ impl RunningRequest {
             done: DoneState::default(),
             compression: CompressionState::default(),
             loaded: false,
-            begun: false,
-            overtaken: false,
+            turn: TurnState::default(),
         }
     }
 

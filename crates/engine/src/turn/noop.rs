@@ -12,7 +12,7 @@ use crate::transition::Transition;
 
 /// Decides by the setting what such an edit is.
 pub(super) fn met(step: &mut Transition<'_>, call: &CallId, request: &RequestId, why: NoEffect, reason: String) {
-    let setting = step.session.active().map(|active| active.request.settings.recovery.noop).unwrap_or_default();
+    let setting = step.session.active().map(|active| active.request.settings.style.recovery.noop).unwrap_or_default();
     let is_skipped = match (setting, why) {
         (_, NoEffect::InPlace) => true,
         (_, NoEffect::Malformed) | (Noop::Block, _) => false,

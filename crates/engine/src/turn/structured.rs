@@ -91,14 +91,17 @@ fn read(step: &Transition<'_>, words: &str, stop: Option<&StopReason>) -> Recove
 }
 
 fn recovery(step: &Transition<'_>) -> Recovery {
-    step.session.active().map(|active| active.request.settings.recovery).unwrap_or_default()
+    step.session.active().map(|active| active.request.settings.style.recovery).unwrap_or_default()
 }
 
 /// Whether a model could bring back what the rules could not: not what was cut off or left out.
 fn is_worth_repair(step: &Transition<'_>, words: &str, read: &Recovered) -> bool {
     let Some(active) = step.session.active() else { return false };
     let is_whole = if read.found { read.lost.is_empty() } else { !verify_repair::attempted(words) };
-    !is_whole && !read.truncated && !read.elided && active.calls.repairs < active.request.settings.recovery.repairs
+    !is_whole
+        && !read.truncated
+        && !read.elided
+        && active.calls.repairs < active.request.settings.style.recovery.repairs
 }
 
 /// Has a model repair the answer; whether it was asked.
@@ -308,7 +311,7 @@ fn warn_of_recovery(step: &mut Transition<'_>, request: &RequestId, answer: &Ans
 /// A reply was cut off at the output limit: the model continues automatically, if that is enabled.
 pub(super) fn goes_on(step: &mut Transition<'_>, request: &RequestId, words: &str) -> bool {
     let Some(active) = step.session.active() else { return false };
-    let wanted = active.request.settings.recovery.on_max_tokens == OnMaxTokens::AutoContinue;
+    let wanted = active.request.settings.style.recovery.on_max_tokens == OnMaxTokens::AutoContinue;
     if !wanted || active.calls.cuts == 0 || active.calls.cuts > CONTINUES {
         return false;
     }

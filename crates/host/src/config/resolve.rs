@@ -151,10 +151,8 @@ pub struct PermissionSettings {
     pub network: NetworkAccess,
     /// Folders that are trusted.
     pub trusted: Vec<String>,
-    /// The name of the assistant, and how it summarizes its work.
+    /// The name of the assistant, how it summarizes its work, and how damaged answers are handled.
     pub style: AnswerStyle,
-    /// How damaged, cut-off, and empty answers are handled.
-    pub recovery: Recovery,
     /// The machine as commands meet it.
     pub machine: Machine,
 }
@@ -429,7 +427,6 @@ impl Profile {
                 confirm_chosen: self.hands.confirm_chosen,
             },
             style: self.hands.style.clone(),
-            recovery: self.hands.recovery,
             copilot: self.copilot.clone(),
             snapshot: SnapshotSettings { files: self.limits.snapshot_files, mb: self.limits.snapshot_mb },
             context: self.context.clone(),
@@ -804,9 +801,9 @@ fn permissions(raw: &RawSettings, applying: impl Fn(&str) -> Applying, machine: 
         style: AnswerStyle {
             assistant: name_in_questions(&text(raw, "copilot.name")),
             synthesis_list: text(raw, "copilot.synthesis") == "list",
-            ..AnswerStyle::default()
+            recovery: recovery(raw),
+            answer_schema: None,
         },
-        recovery: recovery(raw),
         machine,
     }
 }

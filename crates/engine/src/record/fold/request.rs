@@ -9,6 +9,7 @@ use super::carried;
 use super::results::{INTERRUPTED, PASSED_OVER, results};
 use crate::record::model_for;
 use crate::record::names::AUTO_CONTINUE;
+use crate::record::running::TurnState;
 use crate::record::{Phase, RunningRequest, Session, legacy};
 
 /// Seconds between requests after which a provider's short cache is gone and its long one is not.
@@ -185,7 +186,7 @@ impl Session {
             let waited = at.and_then(|at| self.queue.waiting.remove(at));
             // One that was answered while the history moved has begun, and ends in its place. Where another one
             // has begun since, it was passed over then.
-            if let Some(ended) = waited.filter(|waiting| waiting.begun && self.active.is_none()) {
+            if let Some(ended) = waited.filter(|waiting| waiting.turn.begun && self.active.is_none()) {
                 self.close(ended, status);
             }
             self.checkpoints.retain(|_, checkpoint| checkpoint.request != *id);
@@ -224,7 +225,7 @@ impl Session {
         }
         let Some(mut active) = self.queue.waiting.pop_front() else { return };
         // What goes on after others have spoken says its words again: a model answers the last ones.
-        if !active.begun || active.overtaken {
+        if !active.turn.begun || active.turn.overtaken {
             self.pass_over_the_parked();
             active.flow.from = self.conversation.messages.len();
             self.push(active.request.message());
@@ -232,8 +233,7 @@ impl Session {
             self.push_words(active.flow.running().and(active.flow.brief.clone()));
             active.ask_again_for_assessment();
         }
-        active.begun = true;
-        active.overtaken = false;
+        active.turn = TurnState { begun: true, overtaken: false };
         self.active = Some(active);
         self.begin_assist();
     }
@@ -242,9 +242,9 @@ impl Session {
     /// those of a request that was answered and waits until the history has moved.
     pub(super) fn pass_over_the_parked(&mut self) {
         let mut told = Vec::new();
-        let answered = self.queue.waiting.iter_mut().filter(|waiting| waiting.begun);
+        let answered = self.queue.waiting.iter_mut().filter(|waiting| waiting.turn.begun);
         for parked in self.queue.parked.iter_mut().chain(answered) {
-            parked.overtaken = true;
+            parked.turn.overtaken = true;
             if let Some(batch) = parked.batch.as_mut().filter(|batch| !batch.passed_over) {
                 told.push(results(batch, PASSED_OVER, None, Vec::new()));
                 batch.passed_over = true;
