@@ -92,7 +92,7 @@ pub(crate) async fn carry_out(
                 () = controller.aborted() => return Ok(()),
                 seen = workspace.perform_read(&folder, &op) => seen,
             };
-            find_nested(&*workspace, &reporter, &request, &folder, touched_by(&op)).await;
+            find_nested(&*workspace, &reporter, &request, &folder, op.path().map(str::to_owned)).await;
             let _ = reporter.mailbox.send(Input::Looked { call, seen }).await;
         }
         ToolWork::ReadSkill { folder, skill, file } => read_skill(&reporter, call, folder, skill, file).await,
@@ -175,15 +175,6 @@ async fn inspect_effects(
     let keeps = snapshot::ended(session, &call, Some(&before));
     let effects = Box::new(snapshot::after(deps, session, &call, folder, watch, before).await?);
     report_and_keep(deps, reporter, &Input::Surveyed { call, effects }, keeps).await
-}
-
-/// The paths that a read-only operation looks at.
-fn touched_by(op: &ReadOp) -> Vec<String> {
-    match op {
-        ReadOp::Read { path, .. } | ReadOp::List { path, .. } => vec![path.clone()],
-        ReadOp::Glob { path, .. } | ReadOp::Search { path, .. } => vec![path.clone()],
-        ReadOp::Fetch { .. } | ReadOp::WebSearch { .. } => Vec::new(),
-    }
 }
 
 /// Reads a skill, or another file of it, and reports it.
@@ -516,7 +507,7 @@ async fn find_nested(
     reporter: &ActorHandle,
     request: &RequestId,
     folder: &str,
-    touched: Vec<String>,
+    touched: impl IntoIterator<Item = String>,
 ) {
     let mut files = Vec::new();
     for path in touched {

@@ -76,6 +76,18 @@ pub enum ReadOp {
     },
 }
 
+impl ReadOp {
+    /// The file or folder that it looks at; none: it looks at the web.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Read { path, .. } | Self::List { path, .. } | Self::Glob { path, .. } | Self::Search { path, .. } => {
+                Some(path)
+            }
+            Self::Fetch { .. } | Self::WebSearch { .. } => None,
+        }
+    }
+}
+
 /// What was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

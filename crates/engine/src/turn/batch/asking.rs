@@ -4,9 +4,7 @@ use serde_json::{Value, json};
 use trimtab_vocab::checkpoint::{Ask, PermissionAsk, RunPreview};
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::wording::{AnswerLabel, PermissionReason, PermissionTitle, QuestionTitle};
-use trimtab_vocab::{
-    ApprovalClass, Approve, Autonomy, CallId, CommandRun, Dialog, ProposalId, ReadOp, Rule, RunSettings,
-};
+use trimtab_vocab::{ApprovalClass, Approve, Autonomy, CallId, CommandRun, Dialog, ProposalId, Rule, RunSettings};
 
 use super::call::permit_and_act;
 use super::ended::finished;
@@ -155,17 +153,9 @@ fn title_of(action: &ToolAction, item: &BatchItem, settings: &RunSettings) -> Pe
             .and_then(PermissionTitle::for_writes)
             .unwrap_or_else(|| PermissionTitle::Change(change.path().into())),
         ToolAction::Read(op) => {
-            PermissionTitle::Read(permit::secret_in(op).or(read_path(op)).unwrap_or(&item.call.name).to_owned())
+            PermissionTitle::Read(permit::secret_in(op).or(op.path()).unwrap_or(&item.call.name).to_owned())
         }
         _ => PermissionTitle::Use(item.call.name.clone()),
-    }
-}
-
-fn read_path(op: &ReadOp) -> Option<&str> {
-    match op {
-        ReadOp::Read { path, .. } | ReadOp::List { path, .. } => Some(path),
-        ReadOp::Glob { path, .. } | ReadOp::Search { path, .. } => Some(path),
-        ReadOp::Fetch { .. } | ReadOp::WebSearch { .. } => None,
     }
 }
 
