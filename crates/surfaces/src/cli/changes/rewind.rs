@@ -49,7 +49,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Rewind {
-    /// How many changes to undo [default: 1]
+    /// How many changes to undo, or with --file or --hunk, the change to undo a part of [default: 1]
     #[arg(value_name = "N", value_parser = positive)]
     number: Option<u32>,
     /// Undo a part of this change, with --file or --hunk [default: the latest change]
@@ -94,7 +94,10 @@ impl Rewind {
             }
             return Ok(ended);
         }
-        let number = self.change.map_or(history.in_force, |number| number as usize);
+        if let (Some(number), None) = (self.number, self.change) {
+            note(&format!("note: {number} names change #{number} here, as in --change {number}."));
+        }
+        let number = self.change.or(self.number).map_or(history.in_force, |number| number as usize);
         let set = find_set(&history, &number.to_string())?;
         let change_set = set.id.clone();
         move_history(&client, &session, &history, Control::UndoPart { change_set, parts, on_conflict }).await
@@ -102,16 +105,10 @@ impl Rewind {
 }
 
 impl Rewind {
-    /// Refuses what could mean two things.
+    /// Refuses the number of a change without a part of it, which would be taken for a number of changes.
     fn check(&self) -> Result<(), Problem> {
-        let is_part = !self.files.is_empty() || !self.hunks.is_empty();
-        match (self.number, self.change) {
-            (Some(number), _) if is_part => {
-                let problem = format!("{number} is a number of changes, and --file and --hunk undo a part of one change.");
-                Err(Problem::new(ProblemKind::Usage, problem)
-                    .hint(format!("For a part of change #{number}, use --change {number} instead.")))
-            }
-            (_, Some(change)) if !is_part => {
+        match self.change {
+            Some(change) if self.files.is_empty() && self.hunks.is_empty() => {
                 Err(Problem::new(ProblemKind::Usage, "--change needs --file or --hunk.").hint(format!(
                     "`trimtab changes {change}` shows the files and hunks of the change. `trimtab rewind N` undoes the latest N changes."
                 )))
