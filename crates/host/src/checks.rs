@@ -267,7 +267,8 @@ impl Client {
 
 /// The checks of a request in a folder, with the settings in force there.
 pub(crate) async fn for_request(entries: CheckEntries, folder: String, trusted: bool) -> CheckSettings {
-    if entries.mode == CheckMode::Off {
+    let may_find = trusted && (entries.mode == CheckMode::On || !entries.proposed.is_empty());
+    if entries.mode == CheckMode::Off || (entries.own.is_empty() && !may_find) {
         return CheckSettings::default();
     }
     let read = move || Checks::load(&entries, trusted.then_some(folder.as_str())).settings();

@@ -306,7 +306,7 @@ impl Client {
         let deps = self.deps();
         let Some(notes) = &deps.notes else { return };
         let (registry, now) = (&*deps.world.models, deps.world.clock.now());
-        models.facts = notes.informed(registry, profile, &models.model, models.facts, now).await;
+        models.facts = notes.informed_at_once(registry, profile, &models.model, models.facts, now).await;
         let others = [
             (&models.vision_model, &mut models.vision_facts),
             (&models.fast_model, &mut models.fast_facts),
@@ -314,7 +314,7 @@ impl Client {
         ];
         for (name, facts) in others {
             if let Some(known) = *facts {
-                *facts = Some(notes.informed(registry, profile, name, known, now).await);
+                *facts = Some(notes.informed_at_once(registry, profile, name, known, now).await);
             }
         }
     }

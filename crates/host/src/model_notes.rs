@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::{AnswerProtocol, LearnedFacts, ModelFacts, Time};
 use trimtab_world::clock::{Clock, SystemClock};
-use trimtab_world::models::{ModelRegistry, ServerFacts, is_nearby};
+use trimtab_world::models::{Model, ModelRegistry, ServerFacts, is_nearby};
 use trimtab_world::store::LocalFiles;
 
 use crate::config::Profile;
@@ -22,6 +22,12 @@ const NEARBY_MS: i64 = 30_000;
 const FAR_MS: i64 = 3_600_000;
 /// One that is far away and said nothing may have been out of reach, so it is asked again sooner.
 const SILENT_MS: i64 = 300_000;
+/// A request uses what a server nearby said in the last hour, and another one on the last day, and asks it again beside
+/// its own work. What was said before that is likely to be wrong, so the request waits for the answer.
+const NEARBY_USABLE_MS: i64 = 3_600_000;
+const FAR_USABLE_MS: i64 = 86_400_000;
+/// How long the first call has the machine to itself before a server is asked beside it.
+const BESIDE: Duration = Duration::from_millis(200);
 /// What a request has shown holds a day: the server may be another by then.
 const LEARNED_MS: i64 = 86_400_000;
 /// The timeout for a server's report about its models.
@@ -79,7 +85,22 @@ impl ModelNote {
             false if self.server == ServerFacts::default() => SILENT_MS,
             false => FAR_MS,
         };
-        self.base_url == base_url && (0..life).contains(&(now.millis() - self.asked))
+        self.was_asked(base_url, life, now)
+    }
+
+    /// Whether a request can begin with what the server said.
+    fn is_usable(&self, base_url: &str, now: Time) -> bool {
+        let life = if is_nearby(base_url) { NEARBY_USABLE_MS } else { FAR_USABLE_MS };
+        self.server != ServerFacts::default() && self.was_asked(base_url, life, now)
+    }
+
+    /// What the server at an address said.
+    fn server_at(&self, base_url: &str) -> ServerFacts {
+        if self.base_url == base_url { self.server } else { ServerFacts::default() }
+    }
+
+    fn was_asked(&self, base_url: &str, within: i64, now: Time) -> bool {
+        self.base_url == base_url && (0..within).contains(&(now.millis() - self.asked))
     }
 
     /// What its work has shown and still counts.
@@ -184,7 +205,7 @@ impl ModelNotes {
         });
     }
 
-    /// What is known about a model, with what its server says and what its work has shown. The user's own entry in
+    /// What is known about a model, with what its server says now and what its work has shown. The user's own entry in
     /// models.toml and their `answer.protocol` have the last word.
     pub(crate) async fn informed(
         &self,
@@ -195,47 +216,103 @@ impl ModelNotes {
         now: Time,
     ) -> ModelFacts {
         let note = self.about(model).unwrap_or_default();
-        let server = self.server_facts(models, profile, model, &note, now).await;
-        let own = profile.catalog.own(model);
-        let learned = note.lasting(now);
-        let mut facts = with_server(facts, &server, &own);
-        if own.window.is_none() {
-            facts.window = facts.window.min(learned.window.unwrap_or(u64::MAX));
-        }
-        if let (None, None, Some(images)) = (own.images, server.images, learned.images) {
-            (facts.images, facts.blind) = (images, !images);
-        }
-        facts.max_output = facts.max_output.min(u32::try_from(facts.window).unwrap_or(u32::MAX));
-        let is_chosen = profile.chosen_protocol().is_some() || own.protocol.is_some();
-        let protocol = note.protocol(profile, model, now).or_else(|| fitting(&server, own.tools, &facts));
-        match protocol.filter(|_| !is_chosen) {
-            Some(protocol) => facts.with_protocol(protocol),
-            None => facts,
-        }
+        let server = match FactsQuestion::new(models, profile, model, &note, now) {
+            Some(question) => self.ask(question, now).await,
+            None => note.server_at(base_url(profile, model)),
+        };
+        with_note(profile, model, facts, &note, &server, now)
     }
 
-    async fn server_facts(
+    /// The same for a request, which waits for a server only if nothing usable is known about the model. Where
+    /// something is, the answer is for the next request; a refusal corrects this one.
+    pub(crate) async fn informed_at_once(
         &self,
         models: &dyn ModelRegistry,
         profile: &Profile,
         model: &str,
-        note: &ModelNote,
+        facts: ModelFacts,
         now: Time,
-    ) -> ServerFacts {
-        let base_url = base_url(profile, model);
-        if note.is_fresh(base_url, now) {
-            return note.server;
-        }
-        let Ok(found) = models.find(model) else { return ServerFacts::default() };
-        let asked = found.describe(profile.catalog.knows(model));
+    ) -> ModelFacts {
+        let note = self.about(model).unwrap_or_default();
+        let known = note.server_at(base_url(profile, model));
+        let server = match FactsQuestion::new(models, profile, model, &note, now) {
+            None => known,
+            Some(question) if question.is_hosted || note.is_usable(&question.base_url, now) => {
+                let notes = self.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(BESIDE).await;
+                    notes.ask(question, now).await;
+                });
+                known
+            }
+            Some(question) => self.ask(question, now).await,
+        };
+        with_note(profile, model, facts, &note, &server, now)
+    }
+
+    /// Asks a server, and keeps what it says.
+    async fn ask(&self, question: FactsQuestion, now: Time) -> ServerFacts {
+        let FactsQuestion { model, found, base_url, is_known, is_hosted } = question;
+        let asked = found.describe(is_known);
         let told = tokio::time::timeout(PATIENCE, asked).await.unwrap_or(Some(ServerFacts::default()));
         let Some(server) = told else { return ServerFacts::default() };
         // A server nearby that says nothing may be loading its model, so it is asked again with the next request.
-        if server != ServerFacts::default() || !is_nearby(base_url) {
-            let base_url = base_url.to_owned();
-            self.change(model, |note| (note.base_url, note.asked, note.server) = (base_url, now.millis(), server));
+        if server != ServerFacts::default() || !is_nearby(&base_url) || is_hosted {
+            self.change(&model, |note| (note.base_url, note.asked, note.server) = (base_url, now.millis(), server));
         }
         server
+    }
+}
+
+/// What a server can be asked about a model.
+struct FactsQuestion {
+    model: String,
+    found: Arc<dyn Model>,
+    base_url: String,
+    /// The catalog or the user says something about it.
+    is_known: bool,
+    /// The catalog has this very model, so it is a hosted one even if a server nearby passes it on.
+    is_hosted: bool,
+}
+
+impl FactsQuestion {
+    /// None where there is nobody to ask, or the answer is known.
+    fn new(models: &dyn ModelRegistry, profile: &Profile, model: &str, note: &ModelNote, now: Time) -> Option<Self> {
+        let base_url = base_url(profile, model);
+        let is_hosted = profile.catalog.is_hosted(model);
+        if note.is_fresh(base_url, now) || (is_hosted && !is_nearby(base_url)) {
+            return None;
+        }
+        let found = models.find(model).ok()?;
+        let (model, base_url, is_known) = (model.to_owned(), base_url.to_owned(), profile.catalog.knows(model));
+        Some(Self { model, found, base_url, is_known, is_hosted })
+    }
+}
+
+/// What is known about a model, with everything that was found out about it.
+fn with_note(
+    profile: &Profile,
+    model: &str,
+    facts: ModelFacts,
+    note: &ModelNote,
+    server: &ServerFacts,
+    now: Time,
+) -> ModelFacts {
+    let own = profile.catalog.own(model);
+    let learned = note.lasting(now);
+    let mut facts = with_server(facts, server, &own);
+    if own.window.is_none() {
+        facts.window = facts.window.min(learned.window.unwrap_or(u64::MAX));
+    }
+    if let (None, None, Some(images)) = (own.images, server.images, learned.images) {
+        (facts.images, facts.blind) = (images, !images);
+    }
+    facts.max_output = facts.max_output.min(u32::try_from(facts.window).unwrap_or(u32::MAX));
+    let is_chosen = profile.chosen_protocol().is_some() || own.protocol.is_some();
+    let protocol = note.protocol(profile, model, now).or_else(|| fitting(server, own.tools, &facts));
+    match protocol.filter(|_| !is_chosen) {
+        Some(protocol) => facts.with_protocol(protocol),
+        None => facts,
     }
 }
 
@@ -285,6 +362,14 @@ mod tests {
     /// Settings with a provider that is far away and one that is near.
     fn profile(home: &Path) -> Profile {
         let settings = "[providers.far]\nkind = \"openai\"\nbase_url = \"https://models.example.com/v1\"\n";
+        std::fs::write(home.join("config.toml"), settings).expect("written");
+        let variables = BTreeMap::from([("TRIMTAB_HOME".to_owned(), home.display().to_string())]);
+        crate::config::load_from(&variables, &[]).expect("loads")
+    }
+
+    /// Settings whose usual provider is a server nearby.
+    fn local_profile(home: &Path) -> Profile {
+        let settings = "[providers.anthropic]\nbase_url = \"http://127.0.0.1:8080\"\n";
         std::fs::write(home.join("config.toml"), settings).expect("written");
         let variables = BTreeMap::from([("TRIMTAB_HOME".to_owned(), home.display().to_string())]);
         crate::config::load_from(&variables, &[]).expect("loads")
@@ -439,6 +524,35 @@ mod tests {
         let hosted = place(false, server());
         assert_eq!(asked(KNOWN, &hosted, 1_000).await, 0);
         assert_eq!(notes.about(KNOWN), None, "nobody was asked");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_waits_only_for_a_server_of_which_nothing_is_known() {
+        let home = tempfile::tempdir().expect("a folder");
+        let profile = local_profile(home.path());
+        let notes = ModelNotes::new(home.path());
+        let asked = async |model: &str, server: &Arc<AskedServer>, millis: i64| {
+            let registry = OneModel(Arc::clone(server));
+            let now = Time::from_millis(millis);
+            let facts = notes.informed_at_once(&registry, &profile, model, ModelFacts::default(), now).await;
+            let waited = server.asked.load(Ordering::Relaxed);
+            tokio::time::sleep(2 * BESIDE).await;
+            (facts.window, waited, server.asked.load(Ordering::Relaxed))
+        };
+        let place = |window| {
+            let told = ServerFacts { window: Some(window), ..ServerFacts::default() };
+            Arc::new(AskedServer { asked: AtomicU32::new(0), is_near: true, told })
+        };
+        let (first, second) = (place(2_048), place(4_096));
+        let (unknown, later) = ("llamacpp/any", 1_000 + NEARBY_MS);
+        assert_eq!(asked(unknown, &first, 1_000).await, (2_048, 1, 1), "nothing was known");
+        assert_eq!(asked(unknown, &first, 2_000).await, (2_048, 1, 1), "it has just said it");
+        assert_eq!(asked(unknown, &second, later).await, (2_048, 0, 1), "asked beside the request");
+        assert_eq!(asked(unknown, &second, later + 1).await, (4_096, 1, 1), "and learned");
+        assert_eq!(asked(unknown, &first, later + NEARBY_USABLE_MS).await, (2_048, 2, 2), "too old");
+        let window = ModelFacts::default().window;
+        assert_eq!(asked(KNOWN, &second, 1_000).await, (window, 1, 2), "the catalog knows it");
+        assert_eq!(asked(KNOWN, &second, 2_000).await, (4_096, 2, 2));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, mpsc};
@@ -236,7 +236,7 @@ pub struct LocalWorkspace {
     search: Option<SearchService>,
     /// Copies that may be made or removed at the same time, one for each core: many workers begin and end together, and a
     /// thread for each of them would leave no time for the sessions.
-    copying: Semaphore,
+    copying: LazyLock<Semaphore>,
     networks: SessionNetworks,
 }
 
@@ -245,8 +245,9 @@ impl LocalWorkspace {
     pub fn new(environment: impl IntoIterator<Item = (OsString, OsString)>, own: &[PathBuf]) -> Self {
         let mut setup = SandboxSetup::new(environment);
         setup.hidden.extend(own.iter().cloned());
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self { setup, search: None, copying: Semaphore::new(cores), networks: SessionNetworks::default() }
+        // Counted when it is first needed, because that reads several files.
+        let copying = || Semaphore::new(std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+        Self { setup, search: None, copying: LazyLock::new(copying), networks: SessionNetworks::default() }
     }
 
     /// The same, with commands that never get these variables: they hold the keys of providers.

@@ -1,8 +1,9 @@
 //! The catalog of known models, with the user's corrections.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde::Deserialize;
 use trimtab_vocab::{AnswerProtocol, ModelFacts, Prices, Problem, ProblemKind};
@@ -14,42 +15,105 @@ const REPLAY: &str = "replay/";
 const BUILT_IN: &str = include_str!("catalog.toml");
 
 /// The table that `scripts/catalog` makes from a public one, with its date.
-static DATA: LazyLock<CatalogData> =
-    LazyLock::new(|| toml::from_str(include_str!("catalog_data.toml")).expect("the table is TOML; a test reads it"));
+static DATA: LazyLock<CatalogData> = LazyLock::new(|| CatalogData::split(include_str!("catalog_data.toml")));
+
+#[derive(Debug)]
+struct CatalogData {
+    head: CatalogHead,
+    /// One entry per line.
+    models: Vec<(&'static str, TableEntry)>,
+}
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CatalogData {
+struct CatalogHead {
     date: String,
     source: String,
     /// The general model of each provider.
     general: BTreeMap<String, String>,
     /// The model of each provider that makes pictures.
     pictures: BTreeMap<String, String>,
-    models: BTreeMap<String, CatalogEntry>,
+}
+
+/// An entry of the table, read when it is first needed: every start has the whole table, and few need more than one
+/// of its models.
+#[derive(Debug)]
+struct TableEntry {
+    text: &'static str,
+    read: OnceLock<CatalogEntry>,
+}
+
+impl CatalogData {
+    fn split(text: &'static str) -> Self {
+        let (head, models) = text.split_once("[models]\n").expect("the table has models; a test reads it");
+        let head = toml::from_str(head).expect("the table is TOML; a test reads it");
+        let entry = |line: &'static str| {
+            let (name, text) = line.strip_prefix('"')?.split_once("\" = ")?;
+            Some((name, TableEntry { text, read: OnceLock::new() }))
+        };
+        Self { head, models: models.lines().filter_map(entry).collect() }
+    }
+}
+
+impl TableEntry {
+    fn read(&self) -> &CatalogEntry {
+        #[derive(Deserialize)]
+        struct EntryLine {
+            entry: CatalogEntry,
+        }
+        self.read.get_or_init(|| {
+            let line: EntryLine =
+                toml::from_str(&format!("entry = {}", self.text)).expect("the table is TOML; a test reads it");
+            line.entry
+        })
+    }
 }
 
 /// The general model of a provider, as `PROVIDER/NAME`.
 pub(super) fn general_model(provider: &str) -> Option<String> {
-    DATA.general.get(provider).map(|name| format!("{provider}/{name}"))
+    DATA.head.general.get(provider).map(|name| format!("{provider}/{name}"))
 }
 
 /// The model of a provider that makes pictures, as `PROVIDER/NAME`.
 pub(super) fn picture_model(provider: &str) -> Option<String> {
-    DATA.pictures.get(provider).map(|name| format!("{provider}/{name}"))
+    DATA.head.pictures.get(provider).map(|name| format!("{provider}/{name}"))
 }
 
 /// The source of the table: `litellm 1.2.3, 2026-11-16`.
 pub fn catalog_source() -> String {
-    format!("{}, {}", DATA.source, DATA.date)
+    format!("{}, {}", DATA.head.source, DATA.head.date)
 }
 
 /// Facts by model; a name also matches longer names that begin with it.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    entries: BTreeMap<String, CatalogEntry>,
+    entries: Arc<BTreeMap<Cow<'static, str>, KnownEntry>>,
     /// The entries that the user has made.
     own: BTreeSet<String>,
+}
+
+#[derive(Debug)]
+enum KnownEntry {
+    Table(&'static TableEntry),
+    Given(CatalogEntry),
+}
+
+impl KnownEntry {
+    /// Whether it is not of the table, whose entries are better not read in vain.
+    fn is_given(&self) -> bool {
+        matches!(self, Self::Given(_))
+    }
+}
+
+impl std::ops::Deref for KnownEntry {
+    type Target = CatalogEntry;
+
+    fn deref(&self) -> &CatalogEntry {
+        match self {
+            Self::Table(entry) => entry.read(),
+            Self::Given(entry) => entry,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -85,8 +149,9 @@ impl Catalog {
         let mut named = BTreeSet::new();
         let own: BTreeMap<String, CatalogEntry> =
             toml::from_str(BUILT_IN).expect("the built-in catalogue is TOML; a test reads it");
-        let mut entries = DATA.models.clone();
-        entries.extend(own);
+        let table = DATA.models.iter().map(|(name, entry)| (Cow::Borrowed(*name), KnownEntry::Table(entry)));
+        let mut entries: BTreeMap<_, _> = table.collect();
+        entries.extend(own.into_iter().map(|(name, entry)| (Cow::Owned(name), KnownEntry::Given(entry))));
         match std::fs::read_to_string(file) {
             Err(_) => {}
             Ok(text) => {
@@ -106,11 +171,11 @@ impl Catalog {
                         );
                     }
                     named.insert(name.clone());
-                    entries.insert(name, CatalogEntry { is_own: true, ..entry });
+                    entries.insert(name.into(), KnownEntry::Given(CatalogEntry { is_own: true, ..entry }));
                 }
             }
         }
-        Ok(Self { entries, own: named })
+        Ok(Self { entries: Arc::new(entries), own: named })
     }
 
     /// The known models of a provider, without its name before theirs.
@@ -129,7 +194,7 @@ impl Catalog {
         // From the shortest name that fits to the longest: the more exact one has the last word.
         for (name, entry) in self.entries.iter().filter(|(name, _)| self.stands_for(name, model)) {
             // A known provider says nothing about a model, unless the user does. A recording is known exactly.
-            facts.known |= !name.ends_with('/') || self.own.contains(name) || name == REPLAY;
+            facts.known |= !name.ends_with('/') || self.own.contains(name.as_ref()) || name == REPLAY;
             facts.window = entry.window.unwrap_or(facts.window);
             facts.max_output = entry.max_output.unwrap_or(facts.max_output);
             facts.tools = entry.tools.unwrap_or(facts.tools);
@@ -154,9 +219,24 @@ impl Catalog {
         self.entries.keys().any(|name| self.stands_for(name, model))
     }
 
+    /// Whether the catalog has this very model, which a provider hosts, and the user says nothing else about it.
+    pub(crate) fn is_hosted(&self, model: &str) -> bool {
+        let mut is_exact = false;
+        for (name, entry) in self.entries.iter().filter(|(name, _)| self.stands_for(name, model)) {
+            if entry.is_given() && entry.is_own {
+                return false;
+            }
+            is_exact |= !name.ends_with('/');
+        }
+        is_exact
+    }
+
     /// What the user's own file says of a model.
     pub(crate) fn own(&self, model: &str) -> OwnEntry {
-        let about = self.entries.iter().filter(|(name, entry)| entry.is_own && self.stands_for(name, model));
+        let about = self
+            .entries
+            .iter()
+            .filter(|(name, entry)| entry.is_given() && entry.is_own && self.stands_for(name, model));
         about.fold(OwnEntry::default(), |own, (_, entry)| OwnEntry {
             window: entry.window.or(own.window),
             max_output: entry.max_output.or(own.max_output),
@@ -230,8 +310,12 @@ mod tests {
     fn the_table_is_dated_sorted_sane_and_has_every_default() {
         let text = include_str!("catalog_data.toml");
         let data = &*DATA;
-        assert!(data.date.len() == 10 && data.date.starts_with("20"), "{}", data.date);
-        assert!(data.source.starts_with("litellm "), "{}", data.source);
+        assert!(data.head.date.len() == 10 && data.head.date.starts_with("20"), "{}", data.head.date);
+        assert!(data.head.source.starts_with("litellm "), "{}", data.head.source);
+        // What is split by lines is the table that TOML has.
+        let whole: toml::Table = toml::from_str(text).expect("TOML");
+        let whole: Vec<&str> = whole["models"].as_table().expect("models").keys().map(String::as_str).collect();
+        assert_eq!(data.models.iter().map(|(name, _)| *name).collect::<BTreeSet<_>>(), whole.into_iter().collect());
         assert!(text.len() < 64 * 1024, "{} bytes", text.len());
         let names: Vec<&str> =
             text.lines().filter_map(|line| line.strip_prefix('"')?.split_once('"')).map(|(name, _)| name).collect();
@@ -239,6 +323,7 @@ mod tests {
         assert_eq!(names.len(), data.models.len());
         assert!(names.len() > 40, "{}", names.len());
         for (name, entry) in &data.models {
+            let entry = entry.read();
             let (provider, _) = name.split_once('/').expect(name);
             assert!(super::super::BUILT_IN.iter().any(|(known, ..)| *known == provider), "{name}");
             match (entry.window, entry.prices, entry.image_usd) {
