@@ -41,7 +41,7 @@ impl SessionServers {
 impl Session {
     /// All tools that there are in this session.
     pub(crate) fn tools(&self) -> &ToolRegistry {
-        self.extensions.servers.registry.as_deref().unwrap_or(tools::registry())
+        self.extensions.servers.registry.as_deref().unwrap_or_else(|| tools::registry())
     }
 
     pub(crate) fn servers(&self) -> &SessionServers {

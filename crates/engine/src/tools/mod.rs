@@ -28,7 +28,7 @@ pub(crate) use server::{FIND_TOOL, ServerAction, USE_TOOL, find as find_server_t
 pub(crate) use use_skill::USE_SKILL;
 pub(crate) use web_search::WEB_SEARCH;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -68,11 +68,17 @@ pub(crate) struct ToolDefinition {
     pub(crate) read_only: bool,
     /// The group it belongs to, which requests and pills choose by. None: it touches nothing, and is in all of them.
     pub(crate) category: Option<String>,
-    /// Tokens of the spec, about.
-    tokens: u64,
-    /// The hash of the spec.
-    hash: blake3::Hash,
+    /// Computed when they are first needed: a conversation needs none of them.
+    figures: OnceLock<SpecFigures>,
     source: ToolSource,
+}
+
+/// What follows from the spec of a tool.
+#[derive(Debug, Clone, Copy)]
+struct SpecFigures {
+    /// Its tokens, about.
+    tokens: u64,
+    hash: blake3::Hash,
 }
 
 /// Who performs a tool.
@@ -89,10 +95,17 @@ enum ToolSource {
 
 impl ToolDefinition {
     fn new(spec: ToolSpec, read_only: bool, category: Option<String>) -> Self {
-        let schema = spec.input_schema.to_string();
-        let tokens = tokens_of(&spec, &schema);
-        let hash = blake3::hash([&spec.name, &spec.description, &schema].map(String::as_str).join("\n").as_bytes());
-        Self { spec: Arc::new(spec), read_only, category, tokens, hash, source: ToolSource::BuiltIn }
+        Self { spec: Arc::new(spec), read_only, category, figures: OnceLock::new(), source: ToolSource::BuiltIn }
+    }
+
+    fn figures(&self) -> SpecFigures {
+        *self.figures.get_or_init(|| {
+            let spec = &self.spec;
+            let schema = spec.input_schema.to_string();
+            let tokens = tokens_of(spec, &schema);
+            let text = [&spec.name, &spec.description, &schema].map(String::as_str).join("\n");
+            SpecFigures { tokens, hash: blake3::hash(text.as_bytes()) }
+        })
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -124,7 +137,7 @@ pub(crate) struct ToolRegistry {
 
 impl PartialEq for ToolRegistry {
     fn eq(&self, other: &Self) -> bool {
-        let hashes = |registry: &Self| registry.tools.iter().map(|tool| tool.hash).collect::<Vec<_>>();
+        let hashes = |registry: &Self| registry.tools.iter().map(|tool| tool.figures().hash).collect::<Vec<_>>();
         self.is_deferred == other.is_deferred && hashes(self) == hashes(other)
     }
 }
@@ -150,7 +163,7 @@ impl ToolRegistry {
     /// How many tools of servers there are, and their tokens, about.
     pub(crate) fn server_weight(&self) -> (usize, u64) {
         let of_servers = self.tools.iter().filter(|tool| matches!(tool.source, ToolSource::Server { .. }));
-        of_servers.fold((0, 0), |(count, tokens), tool| (count + 1, tokens + tool.tokens))
+        of_servers.fold((0, 0), |(count, tokens), tool| (count + 1, tokens + tool.figures().tokens))
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&ToolDefinition> {
@@ -175,7 +188,7 @@ impl ToolRegistry {
     /// Tokens of the tools that a prompt offers, about.
     pub(crate) fn weight(&self, offered: &[Arc<ToolSpec>]) -> u64 {
         let tokens = |spec: &Arc<ToolSpec>| match self.get(&spec.name) {
-            Some(tool) => tool.tokens,
+            Some(tool) => tool.figures().tokens,
             None => tokens_of(spec, &spec.input_schema.to_string()),
         };
         offered.iter().map(tokens).sum()
@@ -188,7 +201,7 @@ impl ToolRegistry {
         }
         let mut hash = blake3::Hasher::new();
         for tool in offered.iter().filter_map(|spec| self.get(&spec.name)) {
-            hash.update(tool.hash.as_bytes());
+            hash.update(tool.figures().hash.as_bytes());
         }
         let names = offered.iter().map(|spec| spec.name.clone()).collect();
         OfferedTools { names, hash: hash.finalize().to_hex()[..32].to_owned() }

@@ -318,6 +318,22 @@ fn ollama_address(text: &str) -> String {
 }
 
 fn parse_default(text: &str) -> Value {
+    // Every start reads them all, and TOML's parser would take most of that time for texts and numbers.
+    let is_plain = |words: &&str| !words.contains(['"', '\\']);
+    if let Some(words) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).filter(is_plain) {
+        return Value::String(words.to_owned());
+    }
+    if let Some(number) = text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit())) {
+        return Value::Integer(number);
+    }
+    match text {
+        "true" => Value::Boolean(true),
+        "false" => Value::Boolean(false),
+        _ => parse_toml(text),
+    }
+}
+
+fn parse_toml(text: &str) -> Value {
     let table: toml::Table = format!("v = {text}").parse().expect("defaults are TOML; a test reads them all");
     table.get("v").cloned().expect("the one value of the table")
 }
@@ -429,6 +445,9 @@ mod tests {
         for (path, value, origin) in RawSettings::defaults().iter() {
             let key = keys::find(path).expect("known");
             check(path, key.kind, value, origin).expect(path);
+        }
+        for key in KEYS {
+            assert_eq!(parse_default(key.default), parse_toml(key.default), "{}", key.path);
         }
     }
 
