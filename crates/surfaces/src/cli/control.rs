@@ -111,7 +111,7 @@ impl ControlArgs {
 
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let needs = |what: &str, example: &str| {
-            Problem::new(ProblemKind::Usage, format!("This control needs {what}."))
+            Problem::new(ProblemKind::Usage, format!("`trimtab control` needs {what} here."))
                 .hint(format!("For example: trimtab control {example}"))
         };
         let needs_call = || needs("the ID of the tool call", "stop-tool c3t1");

@@ -128,7 +128,7 @@ fn an_authorization_server_elsewhere_is_confirmed_first() {
     let host = login.servers.issuer_host();
     let refused = login.run(&["mcp", "login", "docs"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains(&format!("uses http://{host}, which the server names.")), "{}", refused.stderr);
+    assert!(refused.stderr.contains(&format!("has to contact http://{host}.")), "{}", refused.stderr);
     assert!(refused.stderr.contains(&format!("`trimtab mcp login docs --at {host}`")), "{}", refused.stderr);
     assert!(login.servers.asked("GET /.well-known/oauth-authorization-server").is_empty(), "nobody has asked it yet");
     login.log_in(&[]);
@@ -137,7 +137,7 @@ fn an_authorization_server_elsewhere_is_confirmed_first() {
     let login = LoginScene::new(&["token_elsewhere"]);
     let (host, third) = (login.servers.issuer_host(), login.servers.third_host());
     let refused = login.run(&["mcp", "login", "docs", "--at", &host]);
-    assert!(refused.stderr.contains(&format!("uses http://{third}, which the server names.")), "{}", refused.stderr);
+    assert!(refused.stderr.contains(&format!("has to contact http://{third}.")), "{}", refused.stderr);
     assert!(login.servers.asked("POST /register").is_empty());
     login.log_in(&[]);
 }
