@@ -138,7 +138,7 @@ fn work(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
         [json!({ "command": "sh test.sh" }).to_string()],
     )));
     provider.push(Answer::anthropic(Reply::new().tool("f", "set_steps", [steps(3)])));
-    let answer = "## Done\n\nThe program greets the **name** from the command line:\n\n```rust\nlet name = std::env::args().nth(1);\n```\n\n| call | prints |\n|---|---|\n| `hello` | hello world |\n| `hello Ada` | hello Ada |\n\n- without a name, it prints *world*\n- all 3 tests pass\n";
+    let answer = "## Done\n\nThe program greets the **name** from the command line:\n\n```rust\nlet name = std::env::args().nth(1).unwrap_or_else(|| \"world\".into());\n```\n\n| call | prints |\n|---|---|\n| `hello` | hello world |\n| `hello Ada` | hello Ada |\n\n- without a name, it prints *world*\n- all 3 tests pass\n";
     provider.push(Answer::anthropic(Reply::new().text([answer])).gated(&gate));
     let terminal = Terminal::start(&program, &[], 100, 34);
     terminal.wait_for("? help");

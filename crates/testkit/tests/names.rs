@@ -40,9 +40,39 @@ fn every_type_has_a_name_of_its_own() {
 
 /// Names of version 0.1 that did not say what they name. They do not come back.
 const RETIRED: &[&str] = &[
-    "About", "Active", "AssistStand", "Behind", "Chosen", "Deps", "Desk", "Done", "Drawer", "Effects", "Errand",
-    "Errands", "Given", "HandSettings", "Hands", "Held", "Leg", "Look", "News", "RealHands", "Reporter", "Seen",
-    "Speech", "Stand", "Step", "Survey", "Taken", "Told", "Trouble", "Walked", "Watch", "Way", "Wish",
+    "About",
+    "Active",
+    "AssistStand",
+    "Behind",
+    "Chosen",
+    "Deps",
+    "Desk",
+    "Done",
+    "Drawer",
+    "Effects",
+    "Errand",
+    "Errands",
+    "Given",
+    "HandSettings",
+    "Hands",
+    "Held",
+    "Leg",
+    "Look",
+    "News",
+    "RealHands",
+    "Reporter",
+    "Seen",
+    "Speech",
+    "Stand",
+    "Step",
+    "Survey",
+    "Taken",
+    "Told",
+    "Trouble",
+    "Walked",
+    "Watch",
+    "Way",
+    "Wish",
 ];
 
 /// Files of version 0.1 that were named after a verb or a metaphor.
@@ -68,7 +98,8 @@ const RETIRED_FILES: &[&str] = &[
 
 #[test]
 fn retired_names_do_not_come_back() {
-    let retired = |text: &str| declared(text).filter(|name| RETIRED.contains(name)).map(str::to_owned).collect::<Vec<_>>();
+    let retired =
+        |text: &str| declared(text).filter(|name| RETIRED.contains(name)).map(str::to_owned).collect::<Vec<_>>();
     let mut found = Vec::new();
     for file in CRATES.iter().flat_map(|name| shipped(&format!("crates/{name}/src"), &[".rs"])) {
         let names = retired(&fs::read_to_string(&file).unwrap());

@@ -55,9 +55,7 @@ impl SettingKind {
     pub fn takes(self) -> String {
         match self {
             Self::Text => "a string".to_owned(),
-            Self::Choice(choices) => {
-                format::choices(&choices.iter().map(|one| shown(one)).collect::<Vec<_>>())
-            }
+            Self::Choice(choices) => format::choices(&choices.iter().map(|one| shown(one)).collect::<Vec<_>>()),
             Self::Int(least, most) => format!("a whole number from {least} to {most}"),
             Self::Float(least, most) => format!("a number from {least} to {most}"),
             Self::Bool => "true or false".to_owned(),
@@ -122,12 +120,7 @@ pub const KEYS: &[SettingKey] = &[
         "How a worker's copy gets `node_modules`, `.venv`, and `vendor`: cloned if the file system can share contents, otherwise linked read-only (clone), always linked read-only (share), or not at all (none).",
     ),
     key("subtasks.simple", SettingKind::Text, "\"\"", "Model for simple sub-tasks. Empty: `models.fast`."),
-    key(
-        "subtasks.reasoning",
-        SettingKind::Text,
-        "\"\"",
-        "Model for sub-tasks that need reasoning. Empty: `model`.",
-    ),
+    key("subtasks.reasoning", SettingKind::Text, "\"\"", "Model for sub-tasks that need reasoning. Empty: `model`."),
     key("subtasks.review", SettingKind::Text, "\"\"", "Model for sub-tasks that review. Empty: `model`."),
     key("models.vision", SettingKind::Text, "\"\"", "Model for requests with images. Empty: `model`."),
     key(

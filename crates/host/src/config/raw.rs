@@ -547,10 +547,7 @@ mod tests {
         assert_eq!(timeouts(&raw), r#"{ "cargo test" = 600, make = 90 }"#);
         for bad in ["make", "make=0", "make=soon"] {
             let problem = RawSettings::defaults().add_environment(&variables(bad)).expect_err(bad);
-            assert_eq!(
-                problem.hint.as_deref(),
-                Some("Expected a table of whole numbers from 1 to 604800.")
-            );
+            assert_eq!(problem.hint.as_deref(), Some("Expected a table of whole numbers from 1 to 604800."));
         }
         assert!(added("[output]\narchive = \"no\"").is_err());
     }
