@@ -130,7 +130,6 @@ pub const AVOID: &[(&str, &str)] = &[
     ("what you typed is kept", "your text is kept"),
     ("wants it built", "asks to start the work"),
     ("what becomes of", "what happens to"),
-    ("became of", "happened to"),
     ("what comes of", "the result of"),
     ("stands in its place", "replaces it"),
     ("stand in its place", "replace it"),
