@@ -168,7 +168,7 @@ fn a_mistyped_variable_is_told_and_a_setting_explains_itself() {
     let explained = program.run(&["config", "commands.sandbox"]);
     insta::assert_snapshot!(explained.stdout, @r#"
     commands.sandbox = "workspace"  # default
-        Where commands can write: only in the folder (workspace), nowhere (read-only), or anywhere (off). Expected one of workspace, read-only, off.
+        Where commands can write: only in the folder (workspace), nowhere (read-only), or anywhere (off). Expected workspace, read-only, or off.
         In the environment: TRIMTAB_COMMANDS_SANDBOX
     "#);
 }
