@@ -4,7 +4,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "it makes its own folders and writes pictures")]
 
-use std::path::PathBuf;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use trimtab_testkit::picture::svg;
@@ -30,6 +31,36 @@ fn main() {
     work(&binary, keep);
     plan(&binary, keep);
     questions(&binary, keep);
+    std::fs::write(root.join("tour.svg"), tour(&root)).expect("writes");
+}
+
+/// The screens of one request, and for how many seconds the moving picture shows each.
+const TOUR: [(&str, u32); 5] = [("start", 2), ("permission", 6), ("working", 3), ("answer", 6), ("changes", 5)];
+
+/// One request as a moving picture. Where nothing may move, it is the permission prompt.
+fn tour(root: &Path) -> String {
+    let pictures = TOUR.map(|(name, seconds)| {
+        let picture = std::fs::read_to_string(root.join(format!("{name}.svg"))).expect("a picture");
+        let (head, body) = picture.split_once('\n').expect("a line");
+        (head.to_owned(), body.trim_end().trim_end_matches("</svg>").to_owned(), seconds)
+    });
+    let (head, all) = (&pictures[0].0, f64::from(pictures.iter().map(|(_, _, seconds)| seconds).sum::<u32>()));
+    let (mut style, mut frames, mut from) = (String::new(), String::new(), 0);
+    for (number, (own, body, seconds)) in pictures.iter().enumerate() {
+        assert_eq!(own, head, "the screens have one size");
+        let (begin, end) = (f64::from(from) / all * 100.0, f64::from(from + seconds) / all * 100.0);
+        let _ = writeln!(
+            style,
+            "@keyframes f{number}{{0%{{visibility:hidden}}{begin:.2}%{{visibility:visible}}{end:.2}%{{visibility:hidden}}}}\n\
+             .f{number}{{animation:f{number} {all}s step-end infinite}}"
+        );
+        let _ = write!(frames, "<g class=\"f f{number}\">\n{body}</g>\n");
+        from += seconds;
+    }
+    format!(
+        "{head}\n<style>\n.f{{visibility:hidden}}.f1{{visibility:visible}}\n{style}\
+         @media (prefers-reduced-motion:reduce){{.f{{animation:none}}}}\n</style>\n{frames}</svg>\n"
+    )
 }
 
 /// The pictures show a person's folder, not the one that was made for them.
@@ -107,7 +138,7 @@ fn work(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
         [json!({ "command": "sh test.sh" }).to_string()],
     )));
     provider.push(Answer::anthropic(Reply::new().tool("f", "set_steps", [steps(3)])));
-    let answer = "## Done\n\nThe program greets the **name** from the command line:\n\n```rust\nlet name = std::env::args().nth(1);\n```\n\n| call | prints |\n|---|---|\n| `hello` | hello world |\n| `hello Ada` | hello Ada |\n\n- without a name, it prints *world*\n- all 3 tests pass\n";
+    let answer = "## Done\n\nThe program greets the **name** from the command line:\n\n```rust\nlet name = std::env::args().nth(1).unwrap_or_else(|| \"world\".into());\n```\n\n| call | prints |\n|---|---|\n| `hello` | hello world |\n| `hello Ada` | hello Ada |\n\n- without a name, it prints *world*\n- all 3 tests pass\n";
     provider.push(Answer::anthropic(Reply::new().text([answer])).gated(&gate));
     let terminal = Terminal::start(&program, &[], 100, 34);
     terminal.wait_for("? help");

@@ -139,7 +139,7 @@ fn the_setting_the_variable_and_another_terminal_choose_a_level() {
     assert_eq!(goes.code, Some(0), "the session's level comes before the setting: {}", goes.stderr);
     let wrong = program.run(&["control", "autonomy", "yolo"]);
     assert_eq!(wrong.code, Some(2));
-    assert!(wrong.stderr.contains("Expected careful, standard, trusting"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("Expected careful, standard, or trusting"), "{}", wrong.stderr);
     let checked = program.run(&["check-command", "--autonomy", "trusting", "./build/app"]);
     assert!(checked.stdout.contains(r#""decision":"auto""#), "{}", checked.stdout);
 }

@@ -168,7 +168,7 @@ fn a_mistyped_variable_is_told_and_a_setting_explains_itself() {
     let explained = program.run(&["config", "commands.sandbox"]);
     insta::assert_snapshot!(explained.stdout, @r#"
     commands.sandbox = "workspace"  # default
-        Where commands can write: only in the folder (workspace), nowhere (read-only), or anywhere (off). Expected one of workspace, read-only, off.
+        Where commands can write: only in the folder (workspace), nowhere (read-only), or anywhere (off). Expected workspace, read-only, or off.
         In the environment: TRIMTAB_COMMANDS_SANDBOX
     "#);
 }
@@ -280,7 +280,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
 
     a budget below nothing: exit 2
     error: Invalid value -1.0 for limits.budget_usd (option --budget).
-      limits.budget_usd takes a number from 0 to 1000000000.
+      Expected a number from 0 to 1000000000.
 
     words in place of a command: exit 2
     error: Trimtab needs a terminal.
@@ -349,7 +349,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
 
     bad setting: exit 2
     error: Invalid value "many" for limits.retries (FOLDER/home/config.toml, line 2).
-      limits.retries takes a whole number from 0 to 100.
+      Expected a whole number from 0 to 100.
 
     no model: exit 1
     error: No model is set up.

@@ -77,6 +77,12 @@ fn documents_read_like_the_field() {
         let title = read(&name).lines().next().unwrap_or_default().trim_start_matches('#').to_owned();
         found.extend(check(&name, &[(1, title)], true));
     }
+    for name in ["vocab", "engine", "world", "host", "surfaces", "testkit"] {
+        let manifest = format!("crates/{name}/Cargo.toml");
+        let text = read(&manifest);
+        let description = text.lines().find(|line| line.starts_with("description = ")).expect("a description");
+        found.extend(check(&manifest, &[(1, description.to_owned())], true));
+    }
     assert!(checked > 30, "{checked}");
     assert_clean(&found);
 }
@@ -260,7 +266,10 @@ fn help_lines_begin_with_a_verb_and_fit_on_one_line() {
             found.extend(phrases(line).into_iter().map(|wrong| format!("{place}: {wrong}: {line}")));
         }
     }
-    for topic in ["permissions", "sandbox", "undo", "sessions", "models", "budgets"] {
+    let topics = program.run(&["help", "no-such-topic"]).stderr;
+    let topics = topics.split_once("Topics: ").and_then(|(_, rest)| rest.split_once('.')).expect("a list").0;
+    assert!(topics.split(", ").count() >= 7, "{topics}");
+    for topic in topics.split(", ") {
         let page = program.run(&["help", topic]).stdout;
         // Lists are indented.
         let prose: Vec<&str> = page.lines().map(|line| if line.starts_with(' ') { "" } else { line }).collect();
@@ -314,6 +323,11 @@ const BEFORE_AGAIN: &[&str] = &[
     "a.py was changed in two ways at the same place. Keep which one?",
     "Nothing was touched: the file has changed.",
     "You are logged out. What you typed is kept.",
+    "`[token]` stands in its place.",
+    "All your sessions share them, also sessions that were running.",
+    "ask: ask as for the same command of a model.",
+    "Of a failed one, it reads the exit code.",
+    "What becomes of the words",
 ];
 
 /// Words that say nothing, each of which the check finds wherever it stands.

@@ -129,6 +129,14 @@ pub const AVOID: &[(&str, &str)] = &[
     ("was touched", "was changed"),
     ("what you typed is kept", "your text is kept"),
     ("wants it built", "asks to start the work"),
+    ("what becomes of", "what happens to"),
+    ("what comes of", "the result of"),
+    ("stands in its place", "replaces it"),
+    ("stand in its place", "replace it"),
+    ("also sessions that", "including sessions that"),
+    ("wants flags", "needs flags"),
+    ("as for the same", "treat it like the same"),
+    ("of a failed one", "if a check fails"),
 ];
 
 /// Words around a phrase that make it plain English, with the reason.

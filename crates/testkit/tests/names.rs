@@ -38,6 +38,80 @@ fn every_type_has_a_name_of_its_own() {
     }
 }
 
+/// Names of version 0.1 that did not say what they name. They do not come back.
+const RETIRED: &[&str] = &[
+    "About",
+    "Active",
+    "AssistStand",
+    "Behind",
+    "Chosen",
+    "Deps",
+    "Desk",
+    "Done",
+    "Drawer",
+    "Effects",
+    "Errand",
+    "Errands",
+    "Given",
+    "HandSettings",
+    "Hands",
+    "Held",
+    "Leg",
+    "Look",
+    "News",
+    "RealHands",
+    "Reporter",
+    "Seen",
+    "Speech",
+    "Stand",
+    "Step",
+    "Survey",
+    "Taken",
+    "Told",
+    "Trouble",
+    "Walked",
+    "Watch",
+    "Way",
+    "Wish",
+];
+
+/// Files of version 0.1 that were named after a verb or a metaphor.
+const RETIRED_FILES: &[&str] = &[
+    "crates/engine/src/walk.rs",
+    "crates/host/src/asking.rs",
+    "crates/host/src/lists.rs",
+    "crates/host/src/saying.rs",
+    "crates/host/src/space.rs",
+    "crates/surfaces/src/http/feed.rs",
+    "crates/surfaces/src/http/looks.rs",
+    "crates/surfaces/src/http/pieces.rs",
+    "crates/surfaces/src/http/take.rs",
+    "crates/surfaces/src/http/work.rs",
+    "crates/surfaces/src/tui/errand.rs",
+    "crates/world/src/strays.rs",
+    "web/src/lib/kept.ts",
+    "web/src/lib/place.svelte.ts",
+    "web/src/lib/reach.ts",
+    "web/src/lib/spoken.ts",
+    "web/src/parts/Looks.svelte",
+];
+
+#[test]
+fn retired_names_do_not_come_back() {
+    let retired =
+        |text: &str| declared(text).filter(|name| RETIRED.contains(name)).map(str::to_owned).collect::<Vec<_>>();
+    let mut found = Vec::new();
+    for file in CRATES.iter().flat_map(|name| shipped(&format!("crates/{name}/src"), &[".rs"])) {
+        let names = retired(&fs::read_to_string(&file).unwrap());
+        found.extend(names.into_iter().map(|name| format!("{}: {name}", file.display())));
+    }
+    found.extend(RETIRED_FILES.iter().filter(|name| root().join(name).exists()).map(|name| (*name).to_owned()));
+    assert!(found.is_empty(), "names that the voice of the project replaced:\n{}", found.join("\n"));
+    for name in RETIRED {
+        assert_eq!(retired(&format!("pub(crate) enum {name} {{\n")), [*name], "the test finds it when it is put back");
+    }
+}
+
 #[test]
 fn declarations_are_found_and_tests_are_not() {
     let text = "pub struct Alpha;\n    enum Beta {}\ntype Gamma = u8;\n    type Output = u8;\n// struct Delta\n\

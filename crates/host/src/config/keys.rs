@@ -4,6 +4,7 @@
 //! `resolve.rs` interprets the values.
 
 use trimtab_engine::flow::intent;
+use trimtab_vocab::format;
 use trimtab_world::models::Dialect;
 use trimtab_world::tools::edits;
 
@@ -54,9 +55,7 @@ impl SettingKind {
     pub fn takes(self) -> String {
         match self {
             Self::Text => "a string".to_owned(),
-            Self::Choice(choices) => {
-                format!("one of {}", choices.iter().map(|one| shown(one)).collect::<Vec<_>>().join(", "))
-            }
+            Self::Choice(choices) => format::choices(&choices.iter().map(|one| shown(one)).collect::<Vec<_>>()),
             Self::Int(least, most) => format!("a whole number from {least} to {most}"),
             Self::Float(least, most) => format!("a number from {least} to {most}"),
             Self::Bool => "true or false".to_owned(),
@@ -120,14 +119,9 @@ pub const KEYS: &[SettingKey] = &[
         "\"clone\"",
         "How a worker's copy gets `node_modules`, `.venv`, and `vendor`: cloned if the file system can share contents, otherwise linked read-only (clone), always linked read-only (share), or not at all (none).",
     ),
-    key("subtasks.simple", SettingKind::Text, "\"\"", "The model for simple sub-tasks. Empty: `models.fast`."),
-    key(
-        "subtasks.reasoning",
-        SettingKind::Text,
-        "\"\"",
-        "The model for sub-tasks that need reasoning. Empty: `model`.",
-    ),
-    key("subtasks.review", SettingKind::Text, "\"\"", "The model for sub-tasks that review. Empty: `model`."),
+    key("subtasks.simple", SettingKind::Text, "\"\"", "Model for simple sub-tasks. Empty: `models.fast`."),
+    key("subtasks.reasoning", SettingKind::Text, "\"\"", "Model for sub-tasks that need reasoning. Empty: `model`."),
+    key("subtasks.review", SettingKind::Text, "\"\"", "Model for sub-tasks that review. Empty: `model`."),
     key("models.vision", SettingKind::Text, "\"\"", "Model for requests with images. Empty: `model`."),
     key(
         "models.image",
@@ -234,7 +228,7 @@ pub const KEYS: &[SettingKey] = &[
         "checks.mode",
         SettingKind::Choice(&["off", "ask", "on"]),
         "\"ask\"",
-        "Checks after edits. off: run none. ask: ask as for the same command of a model. on: run them in the sandbox without asking, and find checks by files such as Cargo.toml if none are listed.",
+        "Checks after edits. off: run none. ask: treat a check like a command of the model, which usually asks first. on: run them in the sandbox without asking, and find checks by files such as Cargo.toml if none are listed.",
     ),
     key(
         "checks.commands",
@@ -455,7 +449,7 @@ pub const KEYS: &[SettingKey] = &[
         "truncation.allow_recovered_changes",
         SettingKind::Bool,
         "false",
-        "Whether complete changes of a truncated answer can be applied, each after approval.",
+        "Let complete changes of a truncated answer be applied, each after approval.",
     ),
     key(
         "truncation.heuristics",

@@ -391,7 +391,7 @@ fn check(path: &str, kind: SettingKind, value: &Value, origin: &Origin) -> Resul
     let is_hidden = matches!(kind, SettingKind::Headers | SettingKind::Fields) || path.ends_with(".query");
     let value = if is_hidden { "…".to_owned() } else { value.to_string() };
     let problem = wrong(format!("Invalid value {value} for {path} ({origin})."));
-    Err(problem.hint(format!("{path} takes {}.", kind.takes())))
+    Err(problem.hint(format!("Expected {}.", kind.takes())))
 }
 
 fn is_phrase(value: &Value) -> bool {
@@ -484,7 +484,7 @@ mod tests {
     fn a_value_of_the_wrong_kind_says_what_would_do() {
         let problem = added("[limits]\nsteps = 3\n\njobs = 0").expect_err("refused");
         assert_eq!(problem.message, "Invalid value 0 for limits.jobs (c.toml, line 4).");
-        assert_eq!(problem.hint.as_deref(), Some("limits.jobs takes a whole number from 1 to 1000."));
+        assert_eq!(problem.hint.as_deref(), Some("Expected a whole number from 1 to 1000."));
         assert!(added("model = 3").is_err());
         assert!(added("[providers.x]\nkind = \"smoke\"").is_err());
     }
@@ -566,10 +566,7 @@ mod tests {
         assert_eq!(timeouts(&raw), r#"{ "cargo test" = 600, make = 90 }"#);
         for bad in ["make", "make=0", "make=soon"] {
             let problem = RawSettings::defaults().add_environment(&variables(bad)).expect_err(bad);
-            assert_eq!(
-                problem.hint.as_deref(),
-                Some("commands.timeouts takes a table of whole numbers from 1 to 604800.")
-            );
+            assert_eq!(problem.hint.as_deref(), Some("Expected a table of whole numbers from 1 to 604800."));
         }
         assert!(added("[output]\narchive = \"no\"").is_err());
     }
@@ -617,7 +614,7 @@ mod tests {
         assert_eq!(keys(&raw), r#"{ help = "", history = "ctrl-t, f3" }"#);
         assert_eq!(
             added("keys = { a = 1 }").expect_err("refused").hint.as_deref(),
-            Some("keys takes a table of strings.")
+            Some("Expected a table of strings.")
         );
     }
 
@@ -639,7 +636,7 @@ mod tests {
         assert_eq!(problem.hint.as_deref(), Some("Set copilot.unsure_below to at most copilot.sure_above."));
         for bad in ["unsure_below = -0.1", "sure_above = 1.01", "no_tools_below = 2", "sure_above = nan"] {
             let problem = together(&format!("[copilot]\n{bad}")).expect_err(bad);
-            assert!(problem.hint.is_some_and(|hint| hint.ends_with("takes a number from 0 to 1.")), "{bad}");
+            assert!(problem.hint.is_some_and(|hint| hint == "Expected a number from 0 to 1."), "{bad}");
         }
     }
 
@@ -656,7 +653,7 @@ mod tests {
             assert!(problem.message.starts_with("Invalid value "), "{}", problem.message);
             assert_eq!(
                 problem.hint.as_deref(),
-                Some("copilot.triggers takes a list of short phrases without punctuation, at most 100 bytes each.")
+                Some("Expected a list of short phrases without punctuation, at most 100 bytes each.")
             );
         }
     }

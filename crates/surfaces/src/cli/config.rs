@@ -10,11 +10,11 @@ use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab config            show every effective setting
-  trimtab config sandbox    show and explain settings that contain \"sandbox\"
-  trimtab config set model anthropic/claude-sonnet-5-5    change a setting
-  trimtab config unset model    use the default again
-  TRIMTAB_COMMANDS_SANDBOX=read-only trimtab run \"Look around\"    override one setting for one run";
+  trimtab config                       show every effective setting
+  trimtab config sandbox               show and explain settings that contain \"sandbox\"
+  trimtab config set effort high       change a setting
+  trimtab config unset model           use the default again
+  TRIMTAB_EFFORT=high trimtab run \"…\"  override a setting for one run";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]

@@ -111,7 +111,8 @@ impl ControlArgs {
 
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let needs = |what: &str, example: &str| {
-            Problem::new(ProblemKind::Usage, format!("This control needs {what}."))
+            let action = example.split(' ').next().unwrap_or(example);
+            Problem::new(ProblemKind::Usage, format!("`{action}` needs {what}."))
                 .hint(format!("For example: trimtab control {example}"))
         };
         let needs_call = || needs("the ID of the tool call", "stop-tool c3t1");

@@ -12,9 +12,9 @@ use crate::words;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab extensions          list MCP servers, skills, agents, commands, hooks, and instructions
-  trimtab extensions --kind agent    list only agents
-  trimtab extensions --json   print one JSON object per line";
+  trimtab extensions               list all extensions with their state
+  trimtab extensions --kind agent  list only agents
+  trimtab extensions --json        print one JSON object per line";
 
 const KINDS: [&str; 7] = ["mcp", "skill", "agent", "command", "pill", "hook", "instructions"];
 

@@ -14,13 +14,16 @@ use crate::words::EXTENDED;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab handoff                        continue the latest session in a new one
+  trimtab handoff                         continue the latest session in a new one
   trimtab run --continue \"What is left?\"  send a request to the new session";
 
 const EXTEND_EXAMPLES: &str = "\
 Examples:
   trimtab extend                 keep the complete conversation of the latest session
-  trimtab extend --session ID    do the same for another session";
+  trimtab extend --session ID    keep that of another session
+
+Trimtab then summarizes messages only if the conversation no longer fits into the context window.
+`trimtab handoff` starts a new session with a summary instead. See `trimtab help sessions`.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -18,7 +18,7 @@ Examples:
 
 const MANUAL: &str = "\
 Examples:
-  trimtab manual | man -l -                 read the manual
+  trimtab manual | man -l -                      read the manual
   trimtab manual --into ~/.local/share/man/man1  install it for `man trimtab`";
 
 #[derive(Debug, Args)]

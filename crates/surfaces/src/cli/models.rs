@@ -13,10 +13,10 @@ use super::output::{note, print, print_json, problem, sanitize};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab models              list the models of every configured provider
-  trimtab models anthropic    list the models of one provider
-  trimtab models test ollama/qwen2.5-coder:1.5b    find the protocol that suits a model best
-  trimtab run --model ollama/qwen3 \"Hello\"         use a model for one request";
+  trimtab models                                 list the models of every configured provider
+  trimtab models anthropic                       list the models of one provider
+  trimtab models test ollama/qwen2.5-coder:1.5b  find the protocol that suits a model best
+  trimtab run --model ollama/qwen3 \"Hello\"       use a model for one request";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]

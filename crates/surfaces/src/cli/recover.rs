@@ -12,7 +12,7 @@ use super::output::print_json;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab recover answer.txt          recover a saved answer
+  trimtab recover answer.txt             recover a saved answer
   trimtab ref REPLY | trimtab recover -  recover a raw reply";
 
 #[derive(Debug, Args)]

@@ -23,12 +23,12 @@ use super::{CliOutcome, background, changes, local_model, place};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab review                                    review the uncommitted changes, with new files
-  trimtab review --base main                        review the commits of this branch
-  trimtab review --commit HEAD \"Is it thread-safe?\"   review one commit, and answer a question
-  git diff main... -- src | trimtab review          review a diff from a pipe
-  trimtab review --base main --fail-on high         exit with code 1 if there is a high or critical finding
-  trimtab review --base main --sarif > review.sarif    write a report for code scanning
+  trimtab review                                     review the uncommitted changes, with new files
+  trimtab review --base main                         review the commits of this branch
+  trimtab review --commit HEAD \"Is it thread-safe?\"  review one commit, and answer a question
+  git diff main... -- src | trimtab review           review a diff from a pipe
+  trimtab review --base main --fail-on high          fail if a finding is high or critical
+  trimtab review --base main --sarif > review.sarif  write a report for code scanning
 
 The model can read files of the folder. It cannot edit files or run commands.";
 

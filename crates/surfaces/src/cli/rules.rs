@@ -11,10 +11,10 @@ use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab rules                                          list the rules with their numbers
-  trimtab rules add allow run_command \"cargo test *\"     run matching commands without asking
-  trimtab rules add deny run_command \"git push *\" --dir .    never run them in this folder
-  trimtab rules add allow network \"*.example.org\"        let sandboxed commands reach these hosts
+  trimtab rules                                            list the rules with their numbers
+  trimtab rules add allow run_command \"cargo test *\"       run matching commands without asking
+  trimtab rules add deny run_command \"git push *\" --dir .  never run them in this folder
+  trimtab rules add allow network \"*.example.org\"          let commands reach these hosts
   trimtab rules remove 1";
 
 #[derive(Debug, Args)]

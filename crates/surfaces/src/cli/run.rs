@@ -24,14 +24,14 @@ use crate::words;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab run \"Why does the build fail?\"        print the answer to standard output
-  git diff | trimtab run \"Review this\"          add piped input to the request
-  trimtab run --output json \"Fix the test\"      print one JSON object at the end
-  trimtab run --continue \"Now add a test\"       continue the latest session
-  trimtab run --mode plan \"Add a dark theme\"    approve a plan before anything changes
-  trimtab run --agent reviewer \"Check my diff\"  hand the request to an agent
+  trimtab run \"Why does the build fail?\"          print the answer to standard output
+  git diff | trimtab run \"Review this\"            add piped input to the request
+  trimtab run --output json \"Fix the test\"        print one JSON object at the end
+  trimtab run --continue \"Now add a test\"         continue the latest session
+  trimtab run --mode plan \"Add a dark theme\"      approve a plan before anything changes
+  trimtab run --agent reviewer \"Check my diff\"    hand the request to an agent
   trimtab run --schema out.json \"List all TODOs\"  print one JSON value that fits the schema
-  trimtab run --trust --approve auto --budget 0.50 \"Fix the failing test\"    run unattended";
+  trimtab run --trust --approve auto --budget 0.50 \"Fix the failing test\"  run unattended";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

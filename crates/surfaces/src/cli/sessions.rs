@@ -200,7 +200,10 @@ async fn show(client: &Client, id: &SessionId, numbers: bool) -> Result<(), Prob
                 let number = event.seq.filter(|_| numbers).map(|seq| format!("#{seq}\n")).unwrap_or_default();
                 print(&format!("\n{number}{}\n", sanitize(&text)))?;
             }
-            if let Entry::Summary(summary) = conversation.entry(update.at) {
+            // A request that waits for an answer is not over.
+            if let Entry::Summary(summary) = conversation.entry(update.at)
+                && summary.status != Status::NeedsUser
+            {
                 print(&format!("[Took {}.]\n", format::duration(summary.took.unwrap_or_default())))?;
             }
         }

@@ -22,11 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab run --subtasks ask \"Add tests for every module\"    break a request down
-  trimtab subtasks                           show the progress of each sub-task
-  trimtab subtasks show 2                    show one sub-task in full
-  trimtab subtasks retry 2 --model openai/gpt-5    retry with another model
-  trimtab subtasks stop 2                    stop one sub-task";
+  trimtab run --subtasks ask \"Add tests for every module\"  break a request down
+  trimtab subtasks                                         show the progress of each sub-task
+  trimtab subtasks show 2                                  show one sub-task in full
+  trimtab subtasks retry 2 --model openai/gpt-5            retry with another model
+  trimtab subtasks stop 2                                  stop one sub-task";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -215,7 +215,7 @@ impl Theme {
             "plain" => Palette::Plain,
             _ => {
                 return Err(Problem::new(ProblemKind::Settings, format!("Unknown theme {setting}."))
-                    .hint("tui.theme takes one of auto, dark, light, ansi, plain."));
+                    .hint("Expected auto, dark, light, ansi, or plain."));
             }
         };
         Ok(Self::new(palette))

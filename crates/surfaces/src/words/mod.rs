@@ -314,7 +314,7 @@ pub(crate) fn effort_set(effort: Option<Effort>) -> String {
 pub(crate) fn autonomy_level(typed: &str) -> Result<Autonomy, String> {
     let typed = typed.trim();
     Autonomy::named(typed).ok_or_else(|| {
-        let levels = Autonomy::ALL.map(Autonomy::name).join(", ");
+        let levels = format::choices(&Autonomy::ALL.map(Autonomy::name));
         format!("Invalid autonomy \"{}\". Expected {levels}.", sanitize(typed))
     })
 }

@@ -17,7 +17,7 @@ pub(crate) fn login_mark(state: LoginState) -> &'static str {
 /// The question whether a login may use hosts that are not the server's own.
 pub(crate) fn foreign_login(server: &PlacedServer, origins: &[String]) -> String {
     let own = command_line(&server.entry.shown);
-    format!("The login of {} ({own}) uses {}, which the server names.", server.entry.name, format::list(origins))
+    format!("To log in to {} ({own}), Trimtab has to contact {}.", server.entry.name, format::list(origins))
 }
 
 /// Shown where the user has to open an address.
@@ -29,7 +29,7 @@ pub(crate) fn login_address(name: &str, address: &str) -> String {
 pub(crate) fn logged_in(name: &str, scopes: &[String]) -> String {
     match scopes.is_empty() {
         true => format!("Logged in to {name}."),
-        false => format!("Logged in to {name} with the scopes {}.", scopes.join(", ")),
+        false => format!("Logged in to {name}. Scopes: {}.", scopes.join(", ")),
     }
 }
 

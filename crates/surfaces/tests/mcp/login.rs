@@ -23,6 +23,7 @@ checks![
     an_older_server_and_a_client_of_the_settings_work,
     a_login_reaches_a_session_that_runs,
     a_request_says_that_a_login_is_needed,
+    a_server_that_cannot_be_reached_is_reported_with_the_cause_alone,
 ];
 
 /// A scene with a server that wants a login.
@@ -128,7 +129,7 @@ fn an_authorization_server_elsewhere_is_confirmed_first() {
     let host = login.servers.issuer_host();
     let refused = login.run(&["mcp", "login", "docs"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains(&format!("uses http://{host}, which the server names.")), "{}", refused.stderr);
+    assert!(refused.stderr.contains(&format!("has to contact http://{host}.")), "{}", refused.stderr);
     assert!(refused.stderr.contains(&format!("`trimtab mcp login docs --at {host}`")), "{}", refused.stderr);
     assert!(login.servers.asked("GET /.well-known/oauth-authorization-server").is_empty(), "nobody has asked it yet");
     login.log_in(&[]);
@@ -137,7 +138,7 @@ fn an_authorization_server_elsewhere_is_confirmed_first() {
     let login = LoginScene::new(&["token_elsewhere"]);
     let (host, third) = (login.servers.issuer_host(), login.servers.third_host());
     let refused = login.run(&["mcp", "login", "docs", "--at", &host]);
-    assert!(refused.stderr.contains(&format!("uses http://{third}, which the server names.")), "{}", refused.stderr);
+    assert!(refused.stderr.contains(&format!("has to contact http://{third}.")), "{}", refused.stderr);
     assert!(login.servers.asked("POST /register").is_empty());
     login.log_in(&[]);
 }
@@ -384,4 +385,14 @@ fn a_request_says_that_a_login_is_needed() {
     let told = login.scene.last_message();
     assert!(told.contains("The tool was not called. The server needs a login."), "{told}");
     assert!(told.contains("`trimtab mcp login docs`"), "{told}");
+}
+
+fn a_server_that_cannot_be_reached_is_reported_with_the_cause_alone() {
+    let scene = Scene::new();
+    let added = scene.program.run(&["mcp", "add", "docs", "http://127.0.0.1:1/mcp"]);
+    assert_eq!(added.code, Some(0), "{}", added.stderr);
+    let ended = scene.program.run(&["mcp", "tools", "docs"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let first = ended.stderr.lines().next().unwrap_or_default();
+    assert_eq!(first, "error: MCP server docs: Cannot connect to the server: Connection refused.");
 }

@@ -22,13 +22,14 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::asking::{CallAsker, RunningCalls};
-use super::http::{BoundedHttp, LastRefusal};
+use super::http::{BoundedHttp, HttpError, LastRefusal};
 use super::lines::{INVALID_RESPONSE, LineTransport};
 use super::results::ToolCollector;
 use super::stderr::LastLines;
 use super::{
     CONNECT, LARGEST_MESSAGE, LoginRefusal, MOST_PAGES, McpAddress, McpError, ToolAnswer, ToolList, plain, results,
 };
+use crate::models::causes;
 use crate::sandbox::server;
 
 /// How often one call can ask for input.
@@ -116,7 +117,12 @@ impl Connection {
         let (changed, changes) = watch::channel(0);
         let calls = Arc::new(RunningCalls::default());
         let handler = |version| Handler { changed: changed.clone(), version, calls: Arc::clone(&calls) };
-        let failed = |error: ClientInitializeError| format!("The server failed to initialize: {}.", shown(&error));
+        let failed = |error| match error {
+            ClientInitializeError::TransportError { error, .. } => {
+                format!("Cannot connect to the server: {}.", unreachable_reason(error.error.as_ref()))
+            }
+            error => format!("The server failed to initialize: {}.", shown(&error)),
+        };
         let service = match address {
             McpAddress::Process(process) => {
                 let mut pipes = server::start(process).map_err(|error| format!("Cannot start the server: {error}."))?;
@@ -325,6 +331,18 @@ fn shown(error: &dyn std::error::Error) -> String {
         cause = inner.source();
     }
     plain(text.trim_end_matches('.'), LONGEST_ERROR)
+}
+
+/// Why nothing came through, without the names of the client's own layers.
+fn unreachable_reason(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if let Some(HttpError::Client(error)) = cause.downcast_ref() {
+            return causes(error);
+        }
+        next = cause.source();
+    }
+    shown(error)
 }
 
 fn not_started(reason: String, lines: &[String]) -> McpError {

@@ -27,7 +27,7 @@ const SESSION: &str = "Mcp-Session-Id";
 /// Bytes of a refusal that are read.
 const LARGEST_REFUSAL: usize = 64 * 1024;
 
-type HttpError = StreamableHttpError<reqwest::Error>;
+pub(super) type HttpError = StreamableHttpError<reqwest::Error>;
 
 /// What stands in the place of a token that a server sends back.
 const REDACTED: &str = "[token]";

@@ -584,7 +584,9 @@ pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
         }
         next = cause.source();
     }
-    printable(if line.is_empty() { "the connection failed" } else { &line }, 300)
+    // The reason for it says more.
+    let line = line.strip_prefix("no connection: ").unwrap_or(&line);
+    printable(if line.is_empty() { "the connection failed" } else { line }, 300)
 }
 
 /// A cause without the names of the layers that passed it on.

@@ -36,15 +36,15 @@ impl EditConflictArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab rewind                        undo the latest change
-  trimtab rewind 3                      undo the latest three changes
+  trimtab rewind                               undo the latest change
+  trimtab rewind 3                             undo the latest three changes
   trimtab rewind --change 3 --file src/a.rs    undo one file of change #3
   trimtab rewind --change 3 --hunk src/a.rs:2  undo one hunk of change #3
-  trimtab rewind --messages             list the messages that you can go back to
-  trimtab rewind --to 4 --preview       preview going back to before message 4
-  trimtab rewind --to 4                 restore the files and the conversation
-  trimtab rewind --undo                 undo the rewind to a message
-  trimtab forward                       redo the latest undone change";
+  trimtab rewind --messages                    list the messages that you can go back to
+  trimtab rewind --to 4 --preview              preview going back to before message 4
+  trimtab rewind --to 4                        restore the files and the conversation
+  trimtab rewind --undo                        undo the rewind to a message
+  trimtab forward                              redo the latest undone change";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -29,11 +29,11 @@ pub(super) const TASKS: [&str; 2] = ["Write the release notes", "Fix the failing
 
 pub(super) const STORY: &[DemoScene] = &[
     DemoScene {
-        says: "You send a request. In plan mode, nothing changes until you approve the plan.\nTrimtab reads a folder only after you trust it, so it asks you first.",
+        says: "You send a request. In plan mode, nothing changes until you approve the plan.\nThe model wants to read a file, and Trimtab asks whether you trust the folder.",
         acts: &[Act::Run(&["run", "--mode", "plan", REQUEST])],
     },
     DemoScene {
-        says: "You trust it. The model reads the files and asks you a question.",
+        says: "You trust it. Now the model can read the files. It asks you a question.",
         acts: &[Act::Run(&["answer", "trust"])],
     },
     DemoScene {
@@ -69,7 +69,7 @@ pub(super) const STORY: &[DemoScene] = &[
         acts: &[Act::Killed(&["run", "--mode", "chat", QUESTION]), Act::Run(&["resume"])],
     },
     DemoScene {
-        says: "Tasks work the same way: the assistant proposes changes,\nand nothing changes until you approve.",
+        says: "Tasks work the same way. You tell the assistant what happened,\nit proposes changes, and nothing changes until you approve.",
         acts: &[Act::Run(&["tasks", "list"]), Act::Run(&["ask", TASK_UPDATE])],
     },
     DemoScene {

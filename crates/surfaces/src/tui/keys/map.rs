@@ -141,8 +141,10 @@ fn unknown_action(name: &str) -> Problem {
     let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
     let problem = wrong(format!("Unknown action {name} in [keys]."));
     match trimtab_host::config::nearest_of(name, &names) {
-        Some(meant) => problem.hint(format!("Did you mean {meant}? The help (?) lists them all.")),
-        None => problem.hint(format!("The actions are: {}.", names.join(", "))),
+        Some(meant) => {
+            problem.hint(format!("Did you mean {meant}? The guide (`docs/guide/terminal.md`) lists all actions."))
+        }
+        None => problem.hint("The guide (`docs/guide/terminal.md`) lists the actions."),
     }
 }
 
@@ -152,9 +154,7 @@ fn unknown_key(action: &str, key: &str) -> Problem {
     let problem = wrong(format!("keys.{action} = \"{key}\": unknown key."));
     match trimtab_host::config::nearest_of(last, &names) {
         Some(meant) => problem.hint(format!("Did you mean {}{meant}?", &key[..key.len() - last.len()])),
-        None => {
-            problem.hint("Keys are written like ctrl-x, alt-enter, shift-tab, f2 or ?, with commas between several.")
-        }
+        None => problem.hint("Write keys like ctrl-x, alt-enter, shift-tab, f2, or ?, with commas between them."),
     }
 }
 
@@ -199,9 +199,12 @@ mod tests {
     #[test]
     fn a_wrong_action_or_key_is_told_with_the_nearest_one() {
         let hint = |pairs: &[(&str, &str)]| with(pairs).expect_err("refused").hint.expect("a hint");
-        assert_eq!(hint(&[("histry", "f1")]), "Did you mean history? The help (?) lists them all.");
+        assert_eq!(
+            hint(&[("histry", "f1")]),
+            "Did you mean history? The guide (`docs/guide/terminal.md`) lists all actions."
+        );
         assert_eq!(hint(&[("history", "ctrl-entr")]), "Did you mean ctrl-enter?");
-        assert!(hint(&[("history", "☃☃☃☃☃")]).starts_with("Keys are written like"));
+        assert!(hint(&[("history", "☃☃☃☃☃")]).starts_with("Write keys like"));
         assert!(hint(&[("history", "f2"), ("steps", "f2")]).starts_with("Assign another key"));
         assert!(hint(&[("quit", "")]).starts_with("You could not quit"));
         assert!(hint(&[("steps", "ctrl-c")]).starts_with("You could not quit"));

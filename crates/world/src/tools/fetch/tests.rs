@@ -249,5 +249,5 @@ async fn what_is_not_fetched_is_said_in_a_sentence() {
     insta::assert_snapshot!(said("file:///etc/passwd").await, @"Only http and https addresses are fetched, not file.");
     insta::assert_snapshot!(said("https://me:secret@example.com/").await, @"The URL contains a user name or password. Remove it: credentials are never sent.");
     insta::assert_snapshot!(said("http://169.254.169.254/latest/meta-data/").await, @"169.254.169.254 is or resolves to a link-local address, where cloud machines get their credentials. It is never fetched.");
-    insta::assert_snapshot!(said("http://127.0.0.1:1/").await, @"http://127.0.0.1:1/ cannot be fetched: no connection: Connection refused. Check the address; the machine may also be offline.");
+    insta::assert_snapshot!(said("http://127.0.0.1:1/").await, @"http://127.0.0.1:1/ cannot be fetched: Connection refused. Check the address; the machine may also be offline.");
 }
