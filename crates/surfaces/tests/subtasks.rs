@@ -59,8 +59,17 @@ struct Crew {
 impl Crew {
     /// Workers of these names wait before their first call until their gates are opened.
     fn new(plan: &[Value], gated: &[&str], script: impl Fn(&str, usize) -> Answer + Send + Sync + 'static) -> Self {
+        let crew = Self::in_untrusted_folder(plan, gated, script);
+        assert_eq!(crew.run(&["trust"]).code, Some(0));
+        crew
+    }
+
+    fn in_untrusted_folder(
+        plan: &[Value],
+        gated: &[&str],
+        script: impl Fn(&str, usize) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let program = Program::new(env!("CARGO_BIN_EXE_trimtab"));
-        assert_eq!(program.run(&["trust"]).code, Some(0));
         let calls: Arc<Mutex<Vec<(String, usize)>>> = Arc::default();
         let gates: BTreeMap<String, Gate> =
             gated.iter().map(|name| ((*name).to_owned(), program.provider.gate())).collect();
@@ -232,6 +241,27 @@ fn three_run_together_the_fourth_follows_them_and_the_fifth_the_fourth() {
         .map(|event| event["inputTokens"].as_u64().or_else(|| event["usage"]["inputTokens"].as_u64()).unwrap_or(0))
         .sum();
     assert_eq!(tokens(whole), parts + own, "{whole}");
+}
+
+#[test]
+fn trust_is_asked_before_anybody_is_paid_for_a_plan() {
+    for (choice, code, becomes) in [("trust", 0, Some("one\n")), ("no", 0, None)] {
+        let plan = [task("one", &[], &[]), task("two", &[], &[])];
+        let crew = Crew::in_untrusted_folder(&plan, &[], |name, number| match (name, number) {
+            ("one", 1) => writes("one.txt", "one\n"),
+            (name, _) => says(&format!("The part {name} is done.")),
+        });
+        let ended = crew.run(&["run", "--subtasks", "parallel", "--json", "Do two things"]);
+        assert_eq!(ended.code, Some(3), "{}\n{}", ended.stderr, ended.stdout);
+        let events = ended.events();
+        let opened = of(&events, "checkpoint.opened");
+        assert_eq!(opened.iter().map(|event| &event["kind"]).collect::<Vec<_>>(), ["trust"], "{opened:?}");
+        assert!(crew.calls.lock().unwrap_or_else(PoisonError::into_inner).is_empty(), "no model is called before");
+        let answered = crew.run(&["answer", choice]);
+        assert_eq!(answered.code, Some(code), "{}\n{}", answered.stderr, answered.stdout);
+        assert_eq!(crew.calls_of("plan").len(), usize::from(becomes.is_some()), "a plan is of use only with trust");
+        assert_eq!(crew.file("one.txt").as_deref(), becomes);
+    }
 }
 
 #[test]
