@@ -323,15 +323,19 @@ fn a_person_follows_it_in_lines_and_undoes_it_by_file_and_by_hunk() {
     assert!(main.contains("    check();\n") && !main.contains("fn check() {}"), "{main}");
 }
 
-/// Two workers rewrite one function.
-fn clashing(gated: &[&str]) -> Crew {
-    let plan = [task("loud", &[], &[]), task("polite", &[], &[])];
-    let crew = Crew::new(&plan, gated, |name, number| match (name, number) {
+fn two_greetings(name: &str, number: usize) -> Answer {
+    match (name, number) {
         ("loud", 1) => writes("a.py", "def greet():\n    print('HELLO')\n"),
         ("polite", 1) => writes("a.py", "def greet():\n    print('Good morning')\n"),
         ("merge", _) => says("```\ndef greet():\n    print('GOOD MORNING')\n```"),
         (name, _) => says(&format!("The part {name} is done.")),
-    });
+    }
+}
+
+/// Two workers rewrite one function.
+fn clashing(gated: &[&str]) -> Crew {
+    let plan = [task("loud", &[], &[]), task("polite", &[], &[])];
+    let crew = Crew::new(&plan, gated, two_greetings);
     crew.write("a.py", "def greet():\n    print('hello')\n");
     crew
 }
@@ -375,6 +379,26 @@ fn a_conflict_is_shown_in_the_terminal_and_settled_each_way() {
         terminal.press("\x1bw");
         terminal.wait_for("2 of 2 sub-tasks completed");
     }
+}
+
+#[test]
+fn a_run_in_a_terminal_asks_about_trust_a_conflict_and_what_a_model_has_merged() {
+    let plan = [task("loud", &[], &[]), task("polite", &[], &[])];
+    let crew = Crew::in_untrusted_folder(&plan, &[], two_greetings);
+    crew.write("a.py", "def greet():\n    print('hello')\n");
+    let mut terminal = Terminal::start(&crew.program, &["run", "--subtasks", "loose", "Change the greeting"], 100, 150);
+    // The last question shows a difference in color, so the terminal is asked about its colors while keys are read.
+    for (number, question, answer) in [
+        (1, "Do you trust the files", "trust\r"),
+        (2, "has conflicting changes", "merge\r"),
+        (3, "print('GOOD MORNING')", "allow\r"),
+    ] {
+        terminal.wait_for(question);
+        terminal.wait_until("the prompt", |screen| screen.matches("in parentheses:").count() == number);
+        terminal.press(answer);
+    }
+    assert_eq!(terminal.wait(), Some(0));
+    assert_eq!(crew.file("a.py").as_deref(), Some("def greet():\n    print('GOOD MORNING')\n"));
 }
 
 #[test]
