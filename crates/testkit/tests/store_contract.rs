@@ -311,7 +311,8 @@ async fn the_last_fact_about_a_worker_is_found_however_long_ago_it_was() {
             serde_json::from_value::<Event>(fact).expect("an event")
         };
         assert_eq!(store.last_subtask(&session("s1"), &worker(1)).await.expect("is read"), None);
-        let mut events = vec![about(1, 1, "running"), about(2, 2, "running"), about(3, 1, "stopped"), about(4, 11, "failed")];
+        let mut events =
+            vec![about(1, 1, "running"), about(2, 2, "running"), about(3, 1, "stopped"), about(4, 11, "failed")];
         // Words may name it, too.
         events.extend((5..400).map(|seq| event("s1", seq, &format!("\"{}\"", worker(1)))));
         store.commit(&lease, Commit { events, ..Commit::default() }).await.expect("is written");

@@ -275,7 +275,10 @@ fn check_size(task: &SubTask) -> Result<(), String> {
     let bytes = instruction_size(task);
     if bytes > MOST_INSTRUCTION {
         let most = MOST_INSTRUCTION / 1024;
-        return Err(format!("the instruction of sub-task {id} has {} KB; {most} KB is the limit", bytes.div_ceil(1024)));
+        return Err(format!(
+            "the instruction of sub-task {id} has {} KB; {most} KB is the limit",
+            bytes.div_ceil(1024)
+        ));
     }
     if context_files.len() > MOST_FILES {
         return Err(format!("sub-task {id} names {} files; {MOST_FILES} is the limit", context_files.len()));
@@ -677,11 +680,17 @@ mod tests {
         for (said, wrong) in [
             (all(json!({"instruction": "a"}), 10_000), "10000 sub-tasks are too many; 64 is the limit"),
             // A copy of the instruction for each file would be a gigabyte.
-            (all(json!({"instruction": "x".repeat(100_000), "files": names, "each": true}), 1), "10000 sub-tasks are too many"),
+            (
+                all(json!({"instruction": "x".repeat(100_000), "files": names, "each": true}), 1),
+                "10000 sub-tasks are too many",
+            ),
             (all(json!({"instruction": "a", "files": names}), 1), "names 10000 files; 200 is the limit"),
             (all(json!({"instruction": long, "constraints": [long]}), 1), "has 33 KB; 32 KB is the limit"),
             (all(json!({"instruction": "x".repeat(30_000)}), 10), "have 293 KB together; 256 KB is the limit"),
-            (all(json!({"instruction": "a", "files": ["x".repeat(5_000)]}), 1), "xxx… of sub-task 1 cannot be a file name"),
+            (
+                all(json!({"instruction": "a", "files": ["x".repeat(5_000)]}), 1),
+                "xxx… of sub-task 1 cannot be a file name",
+            ),
         ] {
             let found = read_plan(&said).expect_err(wrong);
             assert!(found.contains(wrong) && found.len() < 200, "{found}");
@@ -693,7 +702,9 @@ mod tests {
     #[test]
     fn the_last_whole_plan_of_an_answer_is_read() {
         let draft = r#"{"tasks": [{"instruction": "draft"}]}"#;
-        let said = format!(r#"I have [2] ideas. First {draft}, better {{"tasks": [{{"instruction": "b", "files": null}}]}}. {{ok}}"#);
+        let said = format!(
+            r#"I have [2] ideas. First {draft}, better {{"tasks": [{{"instruction": "b", "files": null}}]}}. {{ok}}"#
+        );
         assert_eq!(read_plan(&said).expect("a plan").tasks[0].instruction, "b");
         let unfinished = format!(r#"{draft}, or better {{"tasks": [{{"instruction": "cut"#);
         assert!(read_plan(&unfinished).expect_err("cut off").contains("does not end"));
