@@ -1,5 +1,5 @@
 //! Sub-tasks: how long workers of a known latency take beside the longest chain of calls, and what each of them costs
-//! in memory.
+//! in memory and in processor time, which other programs on the machine do not change.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,9 +18,9 @@ const CHAIN: u32 = 4;
 const REQUEST: &str = "Write all parts, in parallel";
 
 pub fn measure(binary: &Path, table: &mut Table) {
-    let (_, alone) = run(binary, 2);
-    for workers in [4, 16, 64] {
-        let (took, memory) = run(binary, workers);
+    let alone = run(binary, 2);
+    for workers in [1, 4, 16, 64] {
+        let SubtaskCost { took, memory, cpu } = run(binary, workers);
         let path = LATENCY * CHAIN;
         let more = 100.0 * (took.as_secs_f64() / path.as_secs_f64() - 1.0);
         table.durations(
@@ -28,13 +28,28 @@ pub fn measure(binary: &Path, table: &mut Table) {
             vec![took],
             Some((&format!("({more:+.1} %, goal: at most +5%) the longest chain of calls"), path)),
         );
-        let each = memory.saturating_sub(alone) / (workers as u64).saturating_sub(2).max(1);
+        let Some(more) =
+            u32::try_from(workers).ok().and_then(|workers| workers.checked_sub(2)).filter(|more| *more > 0)
+        else {
+            continue;
+        };
+        let each = memory.saturating_sub(alone.memory) / u64::from(more);
         table.size(&format!("memory of each of {workers} workers"), each, "goal: below 3 MB");
+        let each = cpu.saturating_sub(alone.cpu) / more;
+        table.durations(&format!("processor time of each of {workers} workers"), vec![each], None);
     }
 }
 
-/// A run with so many workers at once: how long it took, and the most memory that it had.
-fn run(binary: &Path, workers: usize) -> (Duration, u64) {
+/// What a run took.
+struct SubtaskCost {
+    took: Duration,
+    /// The most memory that it had, in bytes.
+    memory: u64,
+    cpu: Duration,
+}
+
+/// A run with so many workers at once.
+fn run(binary: &Path, workers: usize) -> SubtaskCost {
     let mut program = Program::new(binary);
     program.set("TRIMTAB_SUBTASKS_PARALLEL", "64");
     program.set("TRIMTAB_SUBTASKS_OFFER", "auto");
@@ -75,20 +90,33 @@ fn run(binary: &Path, workers: usize) -> (Duration, u64) {
     let id = running.id();
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
     let watching = std::thread::spawn(move || {
-        let mut most = 0;
+        let (mut most, mut cpu) = (0, Duration::ZERO);
         while stopped.recv_timeout(Duration::from_millis(50)).is_err() {
             let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
             let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
             most = line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap_or(0).max(most);
+            cpu = cpu_time(id).unwrap_or_default().max(cpu);
         }
-        most * 1_024
+        (most * 1_024, cpu)
     });
     let ended = running.wait();
     let took = began.elapsed();
     let _ = stop.send(());
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!((1..=workers).all(|n| program.project().join(format!("part{n}.txt")).exists()), "all of it is written");
-    (took, watching.join().expect("watches"))
+    let (memory, cpu) = watching.join().expect("watches");
+    SubtaskCost { took, memory, cpu }
+}
+
+/// The processor time of a process so far.
+fn cpu_time(id: u32) -> Option<Duration> {
+    // Linux counts in hundredths of a second.
+    const TICK: Duration = Duration::from_millis(10);
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The name before the fields may have anything in it, even a bracket.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let ticks: u32 = fields.split(' ').skip(11).take(2).filter_map(|ticks| ticks.parse::<u32>().ok()).sum();
+    Some(TICK * ticks)
 }
 
 /// Who calls, and which of its calls it is.

@@ -23,8 +23,6 @@ use crate::endings;
 use crate::workspace::{CopiedFile, Workspace};
 
 const PAGE: u32 = 1000;
-/// Events of a log that are read at once where its last ones are looked for.
-const RECENT: u32 = 100;
 /// Between two looks at a worker that is ending.
 const END_POLL: Duration = Duration::from_millis(20);
 
@@ -114,23 +112,8 @@ pub(crate) async fn start(
 
 /// Whether the parent no longer waits for a worker, as its log says.
 async fn is_stopped(store: &dyn Store, parent: &SessionId, worker: &SessionId) -> Result<bool, StoreError> {
-    let of_worker = |event: &Event| match &event.fact {
-        Fact::Subtask(fact) if fact.worker.as_ref() == Some(worker) => Some(fact.status),
-        _ => None,
-    };
-    let mut to = store.last_seq(parent).await?;
-    // What came since this look is read with the last ones.
-    let mut most = PAGE;
-    while to > 0 {
-        let from = to.saturating_sub(u64::from(RECENT));
-        let events = store.events(parent, from, most).await?;
-        if let Some(status) = events.iter().rev().find_map(of_worker) {
-            return Ok(!status.is_at_work());
-        }
-        (to, most) = (from, RECENT);
-    }
-    // The session that had started it is gone: a log has its workers from their beginning on.
-    Ok(true)
+    // Without a fact, the session that had started it is gone: a log has its workers from their beginning on.
+    Ok(store.last_subtask(parent, worker).await?.is_none_or(|fact| !fact.status.is_at_work()))
 }
 
 /// A copy to make.

@@ -59,8 +59,17 @@ struct Crew {
 impl Crew {
     /// Workers of these names wait before their first call until their gates are opened.
     fn new(plan: &[Value], gated: &[&str], script: impl Fn(&str, usize) -> Answer + Send + Sync + 'static) -> Self {
+        let crew = Self::in_untrusted_folder(plan, gated, script);
+        assert_eq!(crew.run(&["trust"]).code, Some(0));
+        crew
+    }
+
+    fn in_untrusted_folder(
+        plan: &[Value],
+        gated: &[&str],
+        script: impl Fn(&str, usize) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let program = Program::new(env!("CARGO_BIN_EXE_trimtab"));
-        assert_eq!(program.run(&["trust"]).code, Some(0));
         let calls: Arc<Mutex<Vec<(String, usize)>>> = Arc::default();
         let gates: BTreeMap<String, Gate> =
             gated.iter().map(|name| ((*name).to_owned(), program.provider.gate())).collect();
@@ -235,6 +244,27 @@ fn three_run_together_the_fourth_follows_them_and_the_fifth_the_fourth() {
 }
 
 #[test]
+fn trust_is_asked_before_anybody_is_paid_for_a_plan() {
+    for (choice, becomes) in [("trust", Some("one\n")), ("no", None)] {
+        let plan = [task("one", &[], &[]), task("two", &[], &[])];
+        let crew = Crew::in_untrusted_folder(&plan, &[], |name, number| match (name, number) {
+            ("one", 1) => writes("one.txt", "one\n"),
+            (name, _) => says(&format!("The part {name} is done.")),
+        });
+        let ended = crew.run(&["run", "--subtasks", "parallel", "--json", "Do two things"]);
+        assert_eq!(ended.code, Some(3), "{}\n{}", ended.stderr, ended.stdout);
+        let events = ended.events();
+        let opened = of(&events, "checkpoint.opened");
+        assert_eq!(opened.iter().map(|event| &event["about"]).collect::<Vec<_>>(), ["trust"], "{opened:?}");
+        assert!(crew.calls.lock().unwrap_or_else(PoisonError::into_inner).is_empty(), "no model is called before");
+        let answered = crew.run(&["answer", choice]);
+        let calls = [crew.calls_of("plan").len(), crew.calls_of("one").len()];
+        assert_eq!(calls, if becomes.is_some() { [1, 2] } else { [0, 0] }, "{}\n{}", answered.stderr, answered.stdout);
+        assert_eq!(crew.file("one.txt").as_deref(), becomes);
+    }
+}
+
+#[test]
 fn a_person_follows_it_in_lines_and_undoes_it_by_file_and_by_hunk() {
     let crew = auth(&[]);
     let ended = crew.run(&["run", "--trust", "--subtasks", "sequential", "Create authentication"]);
@@ -293,15 +323,19 @@ fn a_person_follows_it_in_lines_and_undoes_it_by_file_and_by_hunk() {
     assert!(main.contains("    check();\n") && !main.contains("fn check() {}"), "{main}");
 }
 
-/// Two workers rewrite one function.
-fn clashing(gated: &[&str]) -> Crew {
-    let plan = [task("loud", &[], &[]), task("polite", &[], &[])];
-    let crew = Crew::new(&plan, gated, |name, number| match (name, number) {
+fn two_greetings(name: &str, number: usize) -> Answer {
+    match (name, number) {
         ("loud", 1) => writes("a.py", "def greet():\n    print('HELLO')\n"),
         ("polite", 1) => writes("a.py", "def greet():\n    print('Good morning')\n"),
         ("merge", _) => says("```\ndef greet():\n    print('GOOD MORNING')\n```"),
         (name, _) => says(&format!("The part {name} is done.")),
-    });
+    }
+}
+
+/// Two workers rewrite one function.
+fn clashing(gated: &[&str]) -> Crew {
+    let plan = [task("loud", &[], &[]), task("polite", &[], &[])];
+    let crew = Crew::new(&plan, gated, two_greetings);
     crew.write("a.py", "def greet():\n    print('hello')\n");
     crew
 }
@@ -345,6 +379,26 @@ fn a_conflict_is_shown_in_the_terminal_and_settled_each_way() {
         terminal.press("\x1bw");
         terminal.wait_for("2 of 2 sub-tasks completed");
     }
+}
+
+#[test]
+fn a_run_in_a_terminal_asks_about_trust_a_conflict_and_what_a_model_has_merged() {
+    let plan = [task("loud", &[], &[]), task("polite", &[], &[])];
+    let crew = Crew::in_untrusted_folder(&plan, &[], two_greetings);
+    crew.write("a.py", "def greet():\n    print('hello')\n");
+    let mut terminal = Terminal::start(&crew.program, &["run", "--subtasks", "loose", "Change the greeting"], 100, 150);
+    // The last question shows a difference in color, so the terminal is asked about its colors while keys are read.
+    for (number, question, answer) in [
+        (1, "Do you trust the files", "trust\r"),
+        (2, "has conflicting changes", "merge\r"),
+        (3, "print('GOOD MORNING')", "allow\r"),
+    ] {
+        terminal.wait_for(question);
+        terminal.wait_until("the prompt", |screen| screen.matches("in parentheses:").count() == number);
+        terminal.press(answer);
+    }
+    assert_eq!(terminal.wait(), Some(0));
+    assert_eq!(crew.file("a.py").as_deref(), Some("def greet():\n    print('GOOD MORNING')\n"));
 }
 
 #[test]

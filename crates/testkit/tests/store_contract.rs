@@ -298,6 +298,32 @@ async fn an_input_for_another_session_is_never_there_without_the_commit_that_tel
 }
 
 #[tokio::test]
+async fn the_last_fact_about_a_worker_is_found_however_long_ago_it_was() {
+    for ground in grounds() {
+        let store = ground.process();
+        store.create_session(row("s1", "/a"), Vec::new()).await.expect("made");
+        let lease = owned(store.as_ref(), "s1").await;
+        let worker = |number: u32| SessionId::worker_of(&session("s1"), number);
+        let about = |seq: u64, number: u32, status: &str| {
+            let fact = json!({"seq": seq, "time": "2026-11-17T10:00:00.000Z", "session": "s1", "type": "subtask",
+                "subtask": number.to_string(), "status": status, "progress": 0.0, "model": "m", "attempt": 1,
+                "worker": worker(number)});
+            serde_json::from_value::<Event>(fact).expect("an event")
+        };
+        assert_eq!(store.last_subtask(&session("s1"), &worker(1)).await.expect("is read"), None);
+        let mut events =
+            vec![about(1, 1, "running"), about(2, 2, "running"), about(3, 1, "stopped"), about(4, 11, "failed")];
+        // Words may name it, too.
+        events.extend((5..400).map(|seq| event("s1", seq, &format!("\"{}\"", worker(1)))));
+        store.commit(&lease, Commit { events, ..Commit::default() }).await.expect("is written");
+        for (number, status) in [(1, Some("stopped")), (2, Some("running")), (11, Some("failed")), (3, None)] {
+            let found = store.last_subtask(&session("s1"), &worker(number)).await.expect("is read");
+            assert_eq!(found.map(|fact| fact.status.to_string()).as_deref(), status, "{number}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn partial_replies_grow_and_go_with_their_call() {
     for ground in grounds() {
         let store = ground.process();

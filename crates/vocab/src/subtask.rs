@@ -72,9 +72,12 @@ pub struct SubTask {
 }
 
 impl SubTask {
-    /// What lists call it.
+    /// What lists call it: one line that is not too long.
     pub fn name(&self) -> &str {
-        if self.title.is_empty() { self.instruction.lines().next().unwrap_or_default() } else { &self.title }
+        const LONGEST: usize = 120;
+        let text = if self.title.trim().is_empty() { &self.instruction } else { &self.title };
+        let line = text.trim().lines().next().unwrap_or_default();
+        line.char_indices().nth(LONGEST).map_or(line, |(at, _)| line[..at].trim_end())
     }
 }
 

@@ -26,7 +26,9 @@ pub(super) fn about(active: &RunningRequest, action: &ToolAction, prospect: Pros
         return Some(PermissionReason::Unsaved(path.clone()));
     }
     if active.batch.as_ref().is_some_and(|batch| batch.mended) {
-        return Some(PermissionReason::Repaired);
+        // Who merges is asked for a text and not for an answer that could be damaged.
+        let is_merge = matches!(change, ProposedChange::Merge(_));
+        return Some(if is_merge { PermissionReason::MergedByModel } else { PermissionReason::Repaired });
     }
     is_unasked(active).then_some(PermissionReason::Unasked)
 }

@@ -34,6 +34,8 @@ pub(crate) fn is_wanted(active: &RunningRequest) -> bool {
         && has_place
         && !settings.is_worker
         && active.subtasks.is_none()
+        // Workers cannot do anything in a folder that is not trusted.
+        && active.trust.answer != Some(false)
         // The steps of an approved plan are the breakdown.
         && active.flow.plan.is_none()
         && active.calls.misplans < planning::TRIES

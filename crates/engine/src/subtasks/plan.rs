@@ -3,15 +3,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use trimtab_vocab::{
     ExecutionOrder, Format, Granularity, ModelFacts, PlanStep, RunSettings, SubTask, SubTaskPlan, TaskKind,
 };
 
+use super::first_line;
+use crate::proposal::command::visible;
 use crate::record::Flow;
 
 /// Sub-tasks of one request at most.
 pub(crate) const MOST: usize = 64;
+/// Bytes of an instruction with its constraints at most. It is recorded several times and is a part of each call of its
+/// worker.
+const MOST_INSTRUCTION: usize = 32 * 1024;
+/// The same for all sub-tasks together: coarser sub-tasks have the instructions of several.
+const MOST_TOGETHER: usize = 256 * 1024;
+/// Files of one sub-task at most.
+const MOST_FILES: usize = 200;
+/// Bytes of the name of a file at most, as file systems have it.
+const MOST_PATH: usize = 4 * 1024;
+/// Bytes of an id at most.
+const LONGEST_ID: usize = 40;
 
 /// The prompt for a plan.
 pub(super) const SYSTEM: &str = "You break a request about the files of a folder down into sub-tasks for workers. Each \
@@ -67,7 +80,7 @@ pub(crate) struct DraftTask {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a sub-task is named by a number or a text")]
 enum StringOrNumber {
     Number(u64),
     Text(String),
@@ -82,27 +95,51 @@ impl From<StringOrNumber> for String {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Drafted {
-    Tasks { tasks: Vec<DraftTask> },
-    List(Vec<DraftTask>),
+/// The tasks of a model's answer: the last complete plan in it.
+pub(crate) fn read(said: &str) -> Result<Vec<DraftTask>, String> {
+    const TRIES: usize = 64;
+    let said = said.rsplit("</think>").next().unwrap_or(said);
+    let mut found = Err("it holds no JSON object".to_owned());
+    let mut at = 0;
+    for _ in 0..TRIES {
+        let Some(start) = said[at..].find(['{', '[']).map(|offset| at + offset) else { break };
+        let mut values = serde_json::Deserializer::from_str(&said[start..]).into_iter::<Value>();
+        match values.next() {
+            Some(Ok(value)) => {
+                at = start + values.byte_offset();
+                let read = drafts(value);
+                if read.is_ok() || found.is_err() {
+                    found = read;
+                }
+            }
+            // What was cut off replaces the drafts before it, and is not searched for smaller plans.
+            Some(Err(error)) if error.is_eof() => return Err("its JSON object does not end".into()),
+            _ => at = start + 1,
+        }
+    }
+    found
 }
 
-/// The tasks of a model's answer.
-pub(crate) fn read(said: &str) -> Result<Vec<DraftTask>, String> {
-    let said = said.rsplit("</think>").next().unwrap_or(said);
-    let from = said.find(['{', '[']).ok_or("it holds no JSON object")?;
-    let to = said.rfind(['}', ']']).filter(|to| *to > from).ok_or("its JSON object does not end")?;
-    let drafted = serde_json::from_str(&said[from..=to]).map_err(|error| format!("it cannot be read: {error}"))?;
-    Ok(match drafted {
-        Drafted::Tasks { tasks } | Drafted::List(tasks) => tasks,
-    })
+fn drafts(value: Value) -> Result<Vec<DraftTask>, String> {
+    let listed = match value {
+        Value::Object(mut plan) => plan.remove("tasks").unwrap_or_default(),
+        other => other,
+    };
+    let Value::Array(tasks) = listed else { return Err("it has no list of tasks".into()) };
+    let draft = |(number, mut task): (usize, Value)| {
+        // Nothing and null are the same.
+        task.as_object_mut().into_iter().for_each(|fields| fields.retain(|_, field| !field.is_null()));
+        serde_json::from_value(task).map_err(|error| format!("sub-task {number} cannot be read: {error}"))
+    };
+    (1..).zip(tasks).map(draft).collect()
 }
 
 /// The plan that drafts make, with one task for each file if a draft wants that.
 pub(crate) fn plan(drafts: Vec<DraftTask>, settings: &RunSettings) -> Result<SubTaskPlan, String> {
     let mut tasks: Vec<SubTask> = Vec::new();
+    // Before anything is repeated for each file: a model can write more than there is memory for.
+    let parts = |draft: &DraftTask| if draft.each { draft.files.len().max(1) } else { 1 };
+    check_count(drafts.iter().map(parts).sum())?;
     // What a number or name of a draft stands for.
     let mut meant: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (number, draft) in (1..).zip(drafts) {
@@ -128,13 +165,14 @@ pub(crate) fn plan(drafts: Vec<DraftTask>, settings: &RunSettings) -> Result<Sub
         };
         let made = if draft.each && task.context_files.len() > 1 { for_each_file(&task) } else { vec![task] };
         if meant.insert(name.clone(), made.iter().map(|task| task.id.clone()).collect()).is_some() {
-            return Err(format!("two sub-tasks are called {name}"));
+            return Err(format!("two sub-tasks are called {}", shown(&name)));
         }
         tasks.extend(made);
     }
     for task in &mut tasks {
-        let all =
-            task.depends_on.iter().flat_map(|name| meant.get(name).cloned().unwrap_or_else(|| vec![name.clone()]));
+        let mut known = BTreeSet::new();
+        let named = std::mem::take(&mut task.depends_on).into_iter().filter(|name| known.insert(name.clone()));
+        let all = named.flat_map(|name| meant.get(&name).cloned().unwrap_or_else(|| vec![name]));
         let mut known = BTreeSet::new();
         task.depends_on = all.filter(|id| known.insert(id.clone())).collect();
     }
@@ -184,35 +222,82 @@ pub(crate) fn facts_of(model: &str, settings: &RunSettings) -> Option<ModelFacts
 /// Why a plan cannot be carried out.
 pub(crate) fn validate(plan: &SubTaskPlan, settings: &RunSettings) -> Result<(), String> {
     let tasks = &plan.tasks;
-    match tasks.len() {
-        0 => return Err("there is no sub-task in it".into()),
-        all if all > MOST => return Err(format!("{all} sub-tasks are too many; {MOST} is the limit")),
-        _ => {}
-    }
+    check_count(tasks.len())?;
     let mut known = BTreeSet::new();
-    for task in tasks {
+    for (number, task) in (1..).zip(tasks) {
+        if !is_id(&task.id) {
+            return Err(format!("sub-task {number} needs a short name of letters, digits, and dots"));
+        }
         if !known.insert(task.id.as_str()) {
             return Err(format!("two sub-tasks are called {}", task.id));
         }
-        if task.instruction.is_empty() {
-            return Err(format!("sub-task {} has no instruction", task.id));
-        }
+        check_size(task)?;
         if let Some(file) = task.context_files.iter().find(|file| is_outside(file)) {
-            return Err(format!("{file} of sub-task {} is outside the folder", task.id));
+            return Err(format!("{} of sub-task {} is outside the folder", shown(file), task.id));
         }
         if facts_of(&task.model, settings).is_none() {
-            return Err(format!("the model {} of sub-task {} is not set up", task.model, task.id));
+            return Err(format!("the model {} of sub-task {} is not set up", shown(&task.model), task.id));
         }
+    }
+    let together: usize = tasks.iter().map(instruction_size).sum();
+    if together > MOST_TOGETHER {
+        let (size, most) = (together.div_ceil(1024), MOST_TOGETHER / 1024);
+        return Err(format!("the instructions have {size} KB together; {most} KB is the limit"));
     }
     for task in tasks {
         if let Some(other) = task.depends_on.iter().find(|other| plan.task(other).is_none()) {
-            return Err(format!("sub-task {} depends on {other}, which does not exist", task.id));
+            return Err(format!("sub-task {} depends on {}, which does not exist", task.id, shown(other)));
         }
     }
     match cycle(plan) {
         Some(round) => Err(format!("sub-tasks depend on each other in a circle: {}", round.join(" → "))),
         None => Ok(()),
     }
+}
+
+fn check_count(tasks: usize) -> Result<(), String> {
+    match tasks {
+        0 => Err("there is no sub-task in it".into()),
+        all if all > MOST => Err(format!("{all} sub-tasks are too many; {MOST} is the limit")),
+        _ => Ok(()),
+    }
+}
+
+fn instruction_size(task: &SubTask) -> usize {
+    task.instruction.len() + task.constraints.iter().map(String::len).sum::<usize>()
+}
+
+fn check_size(task: &SubTask) -> Result<(), String> {
+    let SubTask { id, instruction, context_files, .. } = task;
+    if instruction.trim().is_empty() {
+        return Err(format!("sub-task {id} has no instruction"));
+    }
+    let bytes = instruction_size(task);
+    if bytes > MOST_INSTRUCTION {
+        let most = MOST_INSTRUCTION / 1024;
+        return Err(format!(
+            "the instruction of sub-task {id} has {} KB; {most} KB is the limit",
+            bytes.div_ceil(1024)
+        ));
+    }
+    if context_files.len() > MOST_FILES {
+        return Err(format!("sub-task {id} names {} files; {MOST_FILES} is the limit", context_files.len()));
+    }
+    match context_files.iter().find(|file| file.len() > MOST_PATH || file.contains(char::is_control)) {
+        Some(file) => Err(format!("{} of sub-task {id} cannot be a file name", shown(file))),
+        None => Ok(()),
+    }
+}
+
+/// Whether a user can write it before a sub-task that they edit.
+fn is_id(id: &str) -> bool {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+    !id.is_empty() && id.len() <= LONGEST_ID && id.chars().all(fits)
+}
+
+/// What a model wrote, as a reason shows it: short, in one line, with nothing hidden.
+fn shown(text: &str) -> String {
+    visible(&first_line(text))
 }
 
 fn is_outside(file: &str) -> bool {
@@ -513,8 +598,7 @@ fn heading(line: &str) -> Option<(&str, &str)> {
         return None;
     }
     let (id, title) = line.split_once(". ").or_else(|| line.split_once(") "))?;
-    let is_id = !id.is_empty() && id.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_'));
-    (is_id && !title.trim().is_empty()).then(|| (id, title.trim()))
+    (is_id(id) && !title.trim().is_empty()).then(|| (id, title.trim()))
 }
 
 #[cfg(test)]
@@ -572,10 +656,59 @@ mod tests {
             (r#"[{"instruction": ""}]"#, "no instruction"),
             (r#"[{"instruction": "a", "model": "p/other"}]"#, "not set up"),
             (r#"[{"id": "x", "instruction": "a"}, {"id": "x", "instruction": "b"}]"#, "two sub-tasks are called x"),
+            (r#"[{"instruction": " \n"}]"#, "no instruction"),
+            (r#"[{"instruction": 7}]"#, "sub-task 1 cannot be read: invalid type"),
+            (r#"[{"instruction": "a"}, {"instruction": "b", "depends_on": [{}]}]"#, "sub-task 2 cannot be read"),
+            (r#"{"thought": "x"}"#, "no list of tasks"),
+            (r#"{"tasks": [{"instruction": "a"}"#, "does not end"),
+            (r#"[{"id": "1.\n2. other", "instruction": "a"}]"#, "sub-task 1 needs a short name"),
+            (r#"[{"id": "a\u202eb", "instruction": "a"}]"#, "sub-task 1 needs a short name"),
+            (r#"[{"instruction": "a", "files": ["a\n@b"]}]"#, "cannot be a file name"),
+            (r#"[{"instruction": "a", "model": "p/\u202eother"}]"#, "the model p/⟨U+202E⟩other of sub-task 1"),
         ] {
             let found = read_plan(said).expect_err(said);
             assert!(found.contains(wrong), "{said}: {found}");
         }
+    }
+
+    #[test]
+    fn a_plan_that_is_too_large_is_refused_before_it_grows() {
+        let all = |task: Value, count: usize| Value::Array(vec![task; count]).to_string();
+        let names: Vec<String> = (0..10_000).map(|number| format!("{number}.rs")).collect();
+        let long = "x".repeat(MOST_INSTRUCTION / 2 + 1);
+        let many: Vec<u32> = vec![1; 100_000];
+        for (said, wrong) in [
+            (all(json!({"instruction": "a"}), 10_000), "10000 sub-tasks are too many; 64 is the limit"),
+            // A copy of the instruction for each file would be a gigabyte.
+            (
+                all(json!({"instruction": "x".repeat(100_000), "files": names, "each": true}), 1),
+                "10000 sub-tasks are too many",
+            ),
+            (all(json!({"instruction": "a", "files": names}), 1), "names 10000 files; 200 is the limit"),
+            (all(json!({"instruction": long, "constraints": [long]}), 1), "has 33 KB; 32 KB is the limit"),
+            (all(json!({"instruction": "x".repeat(30_000)}), 10), "have 293 KB together; 256 KB is the limit"),
+            (
+                all(json!({"instruction": "a", "files": ["x".repeat(5_000)]}), 1),
+                "xxx… of sub-task 1 cannot be a file name",
+            ),
+        ] {
+            let found = read_plan(&said).expect_err(wrong);
+            assert!(found.contains(wrong) && found.len() < 200, "{found}");
+        }
+        let plan = read_plan(&json!([{"instruction": "a"}, {"instruction": "b", "depends_on": many}]).to_string());
+        assert_eq!(plan.expect("a plan").tasks[1].depends_on, ["1"]);
+    }
+
+    #[test]
+    fn the_last_whole_plan_of_an_answer_is_read() {
+        let draft = r#"{"tasks": [{"instruction": "draft"}]}"#;
+        let said = format!(
+            r#"I have [2] ideas. First {draft}, better {{"tasks": [{{"instruction": "b", "files": null}}]}}. {{ok}}"#
+        );
+        assert_eq!(read_plan(&said).expect("a plan").tasks[0].instruction, "b");
+        let unfinished = format!(r#"{draft}, or better {{"tasks": [{{"instruction": "cut"#);
+        assert!(read_plan(&unfinished).expect_err("cut off").contains("does not end"));
+        assert!(read(&"[".repeat(100_000)).is_err() && read(&"{\"tasks\":".repeat(100_000)).is_err());
     }
 
     #[test]

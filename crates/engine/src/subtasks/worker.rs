@@ -9,7 +9,7 @@ use trimtab_vocab::event::{
 use trimtab_vocab::{
     AgentFact, Applying, CheckpointId, ContextStrategy, Copilot, ExecutionOrder, Fact, FileWrite, Ingest, LeftBehind,
     ListedSkill, ModelSettings, ProblemKind, Request, RequestId, RunSettings, SessionId, SkillFact, SubTask,
-    SubtaskOffer, SubtaskSettings, SubtaskStatus,
+    SubtaskOffer, SubtaskSettings, SubtaskStatus, TaskKind,
 };
 
 use super::plan;
@@ -118,9 +118,17 @@ fn seed(run: &SubtaskRun, task: &SubTask) -> Vec<MergePart> {
     run.merge_order().parts.into_iter().filter(|part| needed.contains(&part.subtask.as_str())).collect()
 }
 
+/// What every reviewer is told.
+const REVIEW: &str = "\n\nThis is a review of work that others have done. Read what they changed before you judge it. Report \
+each problem with its file, its line, and how it fails, the worst first. If there is none, say so. Change files only if the task \
+above asks for it.";
+
 /// The request of a worker: all that it knows of the task.
 fn instruction(run: &SubtaskRun, task: &SubTask, state: &SubtaskState) -> String {
     let mut text = task.instruction.clone();
+    if task.kind == TaskKind::Review {
+        text.push_str(REVIEW);
+    }
     if !task.constraints.is_empty() {
         let lines: Vec<String> = task.constraints.iter().map(|line| format!("- {line}")).collect();
         text.push_str(&format!("\n\nConstraints:\n{}", lines.join("\n")));

@@ -163,8 +163,9 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
         pictures::add_readme(&active.request.text, &mut named);
     }
     let trusted = permit::is_trusted(step.session, active);
-    // An agent works in a copy of the folder.
-    let is_handed_over = active.request.settings.subtasks.agent.is_some() && step.session.folder().is_some();
+    // Agents and workers work in copies of the folder, and the plan of sub-tasks is paid for.
+    let is_handed_over = (active.request.settings.subtasks.agent.is_some() || subtasks::is_wanted(active))
+        && step.session.folder().is_some();
     let names_something = (named.is_explicit && !named.files.is_empty()) || !named.resources.is_empty();
     if !trusted && (names_something || is_handed_over) && active.trust.answer.is_none() {
         return answers::ask_for_trust(step);

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::{Mutex, mpsc};
 
+use crate::output::StdStream;
+use crate::palette::Palette;
+
 /// Keys on their way to somewhere else are not taken for an answer: a question takes lines only after this time.
 pub(super) const QUIET: Duration = Duration::from_millis(500);
 
@@ -18,6 +21,9 @@ static SINCE: Cell<Option<Instant>> = Cell::new(None);
 pub(super) async fn line() -> Option<String> {
     static LINES: OnceLock<Mutex<mpsc::Receiver<(Instant, String)>>> = OnceLock::new();
     let lines = LINES.get_or_init(|| {
+        // A terminal says on the standard input what its background is. It is asked now, because whoever asks while the
+        // thread below reads would wait for it forever.
+        let _ = [StdStream::Out, StdStream::Err].map(Palette::for_stream);
         let (sender, lines) = mpsc::channel(1);
         std::thread::spawn(move || {
             for line in io::stdin().lines() {

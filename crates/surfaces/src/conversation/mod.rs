@@ -193,6 +193,15 @@ impl Conversation {
         self.proposed.clear();
     }
 
+    /// All questions that wait for an answer: workers ask beside each other.
+    pub(crate) fn open_questions(&self) -> impl Iterator<Item = &AskedQuestion> {
+        let asked = self.entries.iter().filter_map(|placed| match &placed.entry {
+            Entry::Question(asked) => Some(asked),
+            _ => None,
+        });
+        asked.filter(|asked| asked.answer.is_none())
+    }
+
     /// The choices of the question that is open.
     pub(crate) fn open_question(&self) -> Option<&AskedQuestion> {
         let asked = self.entries.iter().rev().find_map(|placed| match &placed.entry {

@@ -14,6 +14,8 @@ use crate::subtask_runs::SubtaskRunFigures;
 
 /// Cells of a progress bar.
 const BAR: usize = 20;
+/// Characters of a name beside a bar: what a sub-task has cost stands in the same line, also in 80 columns.
+const NAME: usize = 28;
 /// Lines of each side of a conflict that a terminal shows.
 const SIDE_LINES: usize = 200;
 /// Lines around the place of a conflict that are shown with it.
@@ -59,7 +61,7 @@ fn cost(task: &BoardTask) -> Option<String> {
 pub(crate) fn board_lines(board: &SubtaskBoard, now: Time) -> Vec<String> {
     let now = board.ended.unwrap_or(now);
     let mut lines = vec![heading(board)];
-    let longest = board.tasks.iter().map(|task| task.name.chars().count()).max().unwrap_or(0).min(40);
+    let longest = board.tasks.iter().map(|task| task.name.chars().count()).max().unwrap_or(0).min(NAME);
     for task in &board.tasks {
         if task.status == SubtaskStatus::Pending && !task.depends_on.is_empty() && board.ended.is_none() {
             lines.push(waiting(task));
@@ -70,7 +72,10 @@ pub(crate) fn board_lines(board: &SubtaskBoard, now: Time) -> Vec<String> {
         let percent = (task.progress.clamp(0.0, 1.0) * 100.0).round();
         let more: Vec<String> = took(task, now).into_iter().chain(cost(task)).collect();
         let more = if more.is_empty() { String::new() } else { format!("  {}", more.join(" · ")) };
-        let name: String = task.name.chars().take(longest).collect();
+        let name = match task.name.chars().count() > longest {
+            true => task.name.chars().take(longest - 1).chain(['…']).collect(),
+            false => task.name.clone(),
+        };
         lines.push(format!("{} {}. {name:longest$} {bar} {percent:>3}%{more}", mark(task.status), task.id));
     }
     lines

@@ -154,6 +154,7 @@ async fn each_worker_is_called_with_its_own_model_and_only_its_instruction() {
         let foreign = ["alpha", "beta", "TASK format", "TASK think", "TASK check", "Look at everything"];
         let is_own = |part: &str| part == own || part == format!("TASK {name}");
         assert!(foreign.iter().all(|part| is_own(part) || !words.contains(part)), "{name}: {words}");
+        assert_eq!(words.contains("This is a review of work that others have done."), name == "check", "{words}");
     }
 }
 

@@ -156,6 +156,7 @@ sentences! {
         Unasked => "the request does not ask for file changes",
         WrittenAsText => "the model wrote it as text, and the request does not clearly ask for it",
         Repaired => "it comes from a damaged answer that had to be repaired",
+        MergedByModel => "a model merged changes that conflicted",
         UnknownModel(model: String) =>
             "{model} is not in the catalog, so its edits need approval. Set `apply.files = \"auto\"`, or describe the model in models.toml",
         BackgroundWrites =>

@@ -6,7 +6,8 @@
 //! exists without what came before it.
 
 use async_trait::async_trait;
-use trimtab_vocab::{CallId, Event, FileSet, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId};
+use trimtab_vocab::event::SubtaskFact;
+use trimtab_vocab::{CallId, Event, Fact, FileSet, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId};
 
 use super::{
     Admission, AuditEntry, AuditKey, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, Lease, MemoryChange,
@@ -71,6 +72,23 @@ pub trait LogStore: Send + Sync {
     async fn events(&self, session: &SessionId, after: u64, limit: u32) -> Result<Vec<Event>>;
     /// The number of its last fact; 0 before the first.
     async fn last_seq(&self, session: &SessionId) -> Result<u64>;
+    /// The last fact about the sub-task of a worker, in the log of the session that started it. Each worker asks several
+    /// times at its start, so a store that can find the fact does better than to read all that came after it.
+    async fn last_subtask(&self, session: &SessionId, worker: &SessionId) -> Result<Option<SubtaskFact>> {
+        const RECENT: u32 = 100;
+        let mut to = self.last_seq(session).await?;
+        // What came since this look is read with the last ones.
+        let mut most = 1_000;
+        while to > 0 {
+            let from = to.saturating_sub(u64::from(RECENT));
+            let events = self.events(session, from, most).await?;
+            if let Some(found) = events.into_iter().rev().find_map(|event| about_worker(event, worker)) {
+                return Ok(Some(found));
+            }
+            (to, most) = (from, RECENT);
+        }
+        Ok(None)
+    }
     /// What the latest model calls came to, as the last `facts` facts of the `sessions` that were used last say.
     async fn recent_calls(&self, sessions: u32, facts: u32) -> Result<Vec<RecordedCall>>;
 }
@@ -217,4 +235,12 @@ pub trait Store:
 {
     /// Looks for damage; says what it finds.
     async fn check(&self) -> Result<Vec<String>>;
+}
+
+/// The fact of an event, if it is about the sub-task of this worker.
+pub(super) fn about_worker(event: Event, worker: &SessionId) -> Option<SubtaskFact> {
+    match event.fact {
+        Fact::Subtask(fact) if fact.worker.as_ref() == Some(worker) => Some(fact),
+        _ => None,
+    }
 }

@@ -43,6 +43,8 @@ pub enum CopyError {
     TooLarge,
     #[error("it took too long to look through the folder")]
     TooSlow,
+    #[error("no space is left on the disk with the copies")]
+    Full,
     #[error("{0}: {1}")]
     Io(PathBuf, io::Error),
 }
@@ -119,8 +121,12 @@ fn list(names: &mut BufWriter<File>, sign: u8, path: &Path) -> io::Result<()> {
     names.write_all(&[0])
 }
 
-fn io_error(path: &Path) -> impl FnOnce(io::Error) -> CopyError + '_ {
-    |error| CopyError::Io(path.to_owned(), error)
+fn io_error(path: &Path) -> impl Fn(io::Error) -> CopyError + Copy + '_ {
+    move |error| match error.kind() {
+        // The file that was being read is not what lacks space.
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => CopyError::Full,
+        _ => CopyError::Io(path.to_owned(), error),
+    }
 }
 
 /// Copies files, and shares their contents on the disk as long as the file system can.
@@ -293,7 +299,7 @@ pub fn put(copy: &Path, path: &str, content: Option<(&[u8], u32)>) -> Result<boo
         return Ok(false);
     }
     let to = copy.join(relative);
-    let at = |error| CopyError::Io(to.clone(), error);
+    let at = io_error(&to);
     // A link on the way could lead out of it.
     let is_link = |above: &Path| above.symlink_metadata().is_ok_and(|found| found.is_symlink());
     let mut above = relative.ancestors();

@@ -379,6 +379,13 @@ impl RunOutput {
             }
             (_, Some(error)) => problem(error),
             (Status::Cancelled, None) => note("Cancelled. The partial answer is saved."),
+            (Status::NeedsUser | Status::Limit, None) if conversation.open_questions().count() > 1 => {
+                note("Waiting for your answers. Reply with `trimtab answer CHECKPOINT CHOICE`:");
+                for asked in conversation.open_questions() {
+                    note(&format!("    {}  {}", asked.checkpoint, sanitize(&one_line(&asked.title))));
+                }
+                note("`trimtab checkpoints` lists their choices.");
+            }
             (Status::NeedsUser | Status::Limit, None) if let Some(asked) = conversation.open_question() => {
                 note("Waiting for your answer. Reply with `trimtab answer CHOICE`:");
                 asked.choices.iter().for_each(|choice| note(&choice_line(choice)));

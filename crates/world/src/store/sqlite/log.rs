@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use rusqlite::{Transaction, params};
-use trimtab_vocab::event::Status;
+use trimtab_vocab::event::{Status, SubtaskFact};
 use trimtab_vocab::{CallId, Event, RequestId, SessionId};
 
+use super::super::traits::about_worker;
 use super::super::{Commit, Lease, LogStore, RecordedCall, Result, StoreError};
 use super::blobs::{forget_files, insert_texts};
 use super::inbox::tell;
@@ -139,6 +140,24 @@ impl LogStore for SqliteStore {
         self.read(move |tx| {
             let mut statement = tx.prepare_cached("SELECT coalesce(max(seq), 0) FROM events WHERE session = ?1")?;
             Ok(statement.query_row([session.as_str()], |row| row.get(0))?)
+        })
+        .await
+    }
+
+    async fn last_subtask(&self, session: &SessionId, worker: &SessionId) -> Result<Option<SubtaskFact>> {
+        let (session, worker) = (session.clone(), worker.clone());
+        self.read(move |tx| {
+            // SQLite finds the name of the worker without reading the facts as JSON.
+            let sql = "SELECT event FROM events WHERE session = ?1 AND instr(event, ?2) ORDER BY seq DESC";
+            let mut statement = tx.prepare_cached(sql)?;
+            let mut rows = statement.query([session.as_str(), &format!("\"{worker}\"")])?;
+            while let Some(row) = rows.next()? {
+                let event = read_event(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?;
+                if let Some(found) = about_worker(event, &worker) {
+                    return Ok(Some(found));
+                }
+            }
+            Ok(None)
         })
         .await
     }
