@@ -2,17 +2,22 @@
 //! unless the user chooses it, and no secret ever is: variables and headers keep their names and lose their values.
 
 mod files;
+mod keys;
 mod permissions;
 mod servers;
+mod sessions;
+mod transcripts;
 
 use std::path::{Path, PathBuf};
 
 use trimtab_vocab::sensitive_paths::has_secret;
 use trimtab_vocab::visible::is_hidden;
-use trimtab_vocab::{Problem, ProblemKind, Rule};
+use trimtab_vocab::{Problem, ProblemKind, Rule, SessionId};
 
-use crate::client::Client;
+use crate::client::{Client, store_problem};
 use crate::config::{self, NewServer, Profile};
+
+pub(crate) use sessions::refuse_imported;
 
 /// A program that something can be imported from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +42,17 @@ impl ImportSource {
         }
     }
 
+    /// What people call it.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Claude => "Claude Code",
+            Self::Codex => "Codex",
+            Self::Opencode => "opencode",
+            Self::Gemini => "Gemini CLI",
+            Self::Vscode => "Visual Studio Code",
+        }
+    }
+
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|source| source.name() == name)
     }
@@ -52,6 +68,7 @@ pub enum ImportKind {
     Agent,
     Instructions,
     Setting,
+    Session,
 }
 
 impl ImportKind {
@@ -64,6 +81,7 @@ impl ImportKind {
             Self::Agent => "agent",
             Self::Instructions => "instructions",
             Self::Setting => "setting",
+            Self::Session => "session",
         }
     }
 }
@@ -115,6 +133,12 @@ enum ImportAction {
         file: PathBuf,
         text: String,
     },
+    /// An earlier session, which gets this ID.
+    Session {
+        source: ImportSource,
+        file: PathBuf,
+        id: SessionId,
+    },
 }
 
 impl ImportItem {
@@ -161,7 +185,15 @@ impl Client {
             let places = ImportPlaces { home, profile: &profile };
             found(&places, source, &rules)
         });
-        read.await.map_err(|_| Problem::new(ProblemKind::Internal, "The files cannot be read."))
+        let mut items = read.await.map_err(|_| Problem::new(ProblemKind::Internal, "The files cannot be read."))?;
+        for item in &mut items {
+            if let Some(ImportAction::Session { id, .. }) = &item.action
+                && self.store().session(id).await.map_err(store_problem)?.is_some()
+            {
+                (item.state, item.action) = (ImportState::Present, None);
+            }
+        }
+        Ok(items)
     }
 
     /// Takes one part over.
@@ -178,6 +210,9 @@ impl Client {
                 files.iter().try_for_each(|(file, text)| written(file, config::create_beside(file, text)))
             }
             Some(ImportAction::Append { file, text }) => written(file, config::append_beside(file, text)),
+            Some(ImportAction::Session { source, file, id }) => {
+                sessions::import_session(self.store(), *source, file, id.clone()).await
+            }
         }
     }
 }
@@ -201,6 +236,7 @@ fn found(places: &ImportPlaces<'_>, source: ImportSource, rules: &[Rule]) -> Vec
                 files::in_place(places, ImportKind::Agent, &places.at(".claude/agents")),
                 files::instructions(places, &places.at(".claude/CLAUDE.md")),
                 permissions::other_settings(&settings, &["hooks", "env", "model", "outputStyle"]),
+                sessions::list_sessions(places, source),
             ]
             .concat()
         }
@@ -212,6 +248,7 @@ fn found(places: &ImportPlaces<'_>, source: ImportSource, rules: &[Rule]) -> Vec
                 files::skills(places, &places.at(".codex/skills")),
                 files::instructions(places, &places.at(".codex/AGENTS.md")),
                 permissions::codex_settings(&settings),
+                sessions::list_sessions(places, source),
             ]
             .concat()
         }
