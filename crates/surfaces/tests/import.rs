@@ -291,12 +291,18 @@ fn claude_session(program: &Program) -> PathBuf {
 fn a_session_of_claude_code_is_a_transcript_that_takes_no_requests_and_is_handed_off() {
     let program = program();
     let file = claude_session(&program);
-    let items = run(&program, &["import", "claude", "--json"]).events();
+    let settings = run(&program, &["import", "claude"]);
+    assert!(
+        settings.stderr.contains("Found 1 earlier session. `trimtab import claude --sessions`"),
+        "{}",
+        settings.stderr
+    );
+    let items = run(&program, &["import", "claude", "--sessions", "--json"]).events();
     let listed = item(&items, "session", "Parser and ]0;x lexer");
     assert_eq!(listed["state"], "new", "{listed}");
     let before = run(&program, &["sessions", "list", "--all", "--json"]);
     assert!(before.stdout.is_empty(), "a list changes nothing: {}", before.stdout);
-    run(&program, &["import", "claude", "--all"]);
+    run(&program, &["import", "claude", "--sessions", "--all"]);
     let rows = run(&program, &["sessions", "list", "--json"]).events();
     let id = rows[0]["id"].as_str().expect("an ID").to_owned();
     assert_eq!(rows.len(), 1, "it belongs to this folder: {rows:?}");
@@ -342,7 +348,7 @@ fn a_session_of_claude_code_is_a_transcript_that_takes_no_requests_and_is_handed
     }
     // A second import has nothing to do, also after the other program went on.
     put(&file, &format!("{}\n", std::fs::read_to_string(&file).expect("a file")));
-    let again = run(&program, &["import", "claude", "--json"]).events();
+    let again = run(&program, &["import", "claude", "--sessions", "--json"]).events();
     assert_eq!(item(&again, "session", "Parser and ]0;x lexer")["state"], "present");
     let exported = run(&program, &["sessions", "export", &id]).stdout;
     assert!(
@@ -350,7 +356,7 @@ fn a_session_of_claude_code_is_a_transcript_that_takes_no_requests_and_is_handed
         "{exported}"
     );
     run(&program, &["sessions", "delete", &id]);
-    let deleted = run(&program, &["import", "claude", "--json"]).events();
+    let deleted = run(&program, &["import", "claude", "--sessions", "--json"]).events();
     assert_eq!(item(&deleted, "session", "Parser and ]0;x lexer")["state"], "new");
 }
 
@@ -380,11 +386,11 @@ fn a_session_of_codex_is_imported_and_those_without_a_folder_are_not() {
     put(&day.join("rollout-2026-10-02T09-32-00-c.jsonl"), "{\"type\": \"session_meta\"}\n\u{0}\u{1}garbage\n");
     put(&day.join("notes.jsonl"), &rollout("d", folder.to_str().expect("UTF-8"), "Not a session"));
     std::os::unix::fs::symlink("/dev/zero", day.join("rollout-2026-10-02T09-33-00-e.jsonl")).expect("a link");
-    let items = run(&program, &["import", "codex", "--json"]).events();
+    let items = run(&program, &["import", "codex", "--sessions", "--json"]).events();
     assert_eq!(items.len(), 2, "{items:?}");
     assert_eq!(item(&items, "session", "Run the tests")["state"], "new");
     assert!(item(&items, "session", "Elsewhere")["reasons"].to_string().contains("is gone"));
-    run(&program, &["import", "codex", "--all"]);
+    run(&program, &["import", "codex", "--sessions", "--all"]);
     let rows = run(&program, &["sessions", "list", "--json"]).events();
     let shown = run(&program, &["sessions", "show", rows[0]["id"].as_str().expect("an ID")]).stdout;
     assert!(shown.contains("> Run the tests") && shown.contains("[Ran: cargo test]"), "{shown}");

@@ -176,16 +176,19 @@ impl ImportPlaces<'_> {
 }
 
 impl Client {
-    /// What a program of the user has, in a stable order. Nothing is changed.
+    /// What a program of the user has, in a stable order, without its earlier sessions. Nothing is changed.
     pub async fn importable(&self, profile: &Profile, source: ImportSource) -> Result<Vec<ImportItem>, Problem> {
         let rules = self.permissions().rules().await?;
-        let profile = profile.clone();
-        let read = tokio::task::spawn_blocking(move || {
-            let home = PathBuf::from(&profile.hands.machine.home);
-            let places = ImportPlaces { home, profile: &profile };
-            found(&places, source, &rules)
-        });
-        let mut items = read.await.map_err(|_| Problem::new(ProblemKind::Internal, "The files cannot be read."))?;
+        in_places(profile, move |places| found(places, source, &rules)).await
+    }
+
+    /// The earlier sessions of a program, the latest first. Nothing is changed.
+    pub async fn importable_sessions(
+        &self,
+        profile: &Profile,
+        source: ImportSource,
+    ) -> Result<Vec<ImportItem>, Problem> {
+        let mut items = in_places(profile, move |places| sessions::list_sessions(places, source)).await?;
         for item in &mut items {
             if let Some(ImportAction::Session { id, .. }) = &item.action
                 && self.store().session(id).await.map_err(store_problem)?.is_some()
@@ -194,6 +197,11 @@ impl Client {
             }
         }
         Ok(items)
+    }
+
+    /// How many files with earlier sessions a program has.
+    pub async fn earlier_sessions(&self, profile: &Profile, source: ImportSource) -> Result<usize, Problem> {
+        in_places(profile, move |places| sessions::session_files(places, source).len()).await
     }
 
     /// Takes one part over.
@@ -217,6 +225,19 @@ impl Client {
     }
 }
 
+/// Reads files of other programs, which takes its time.
+async fn in_places<T: Send + 'static>(
+    profile: &Profile,
+    read: impl FnOnce(&ImportPlaces<'_>) -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let profile = profile.clone();
+    let read = tokio::task::spawn_blocking(move || {
+        let home = PathBuf::from(&profile.hands.machine.home);
+        read(&ImportPlaces { home, profile: &profile })
+    });
+    read.await.map_err(|_| Problem::new(ProblemKind::Internal, "The files cannot be read."))
+}
+
 fn written(file: &Path, written: std::io::Result<()>) -> Result<(), Problem> {
     written.map_err(|error| {
         let what = format!("Cannot write {}: {error}.", file.display());
@@ -236,7 +257,6 @@ fn found(places: &ImportPlaces<'_>, source: ImportSource, rules: &[Rule]) -> Vec
                 files::in_place(places, ImportKind::Agent, &places.at(".claude/agents")),
                 files::instructions(places, &places.at(".claude/CLAUDE.md")),
                 permissions::other_settings(&settings, &["hooks", "env", "model", "outputStyle"]),
-                sessions::list_sessions(places, source),
             ]
             .concat()
         }
@@ -248,7 +268,6 @@ fn found(places: &ImportPlaces<'_>, source: ImportSource, rules: &[Rule]) -> Vec
                 files::skills(places, &places.at(".codex/skills")),
                 files::instructions(places, &places.at(".codex/AGENTS.md")),
                 permissions::codex_settings(&settings),
-                sessions::list_sessions(places, source),
             ]
             .concat()
         }

@@ -11,7 +11,7 @@ use trimtab_vocab::{SessionId, Time};
 use trimtab_world::clock;
 use trimtab_world::store::{SeededSession, SessionRow, Store, StoreError};
 
-use super::transcripts::{Transcript, read_transcript};
+use super::transcripts::{ImportedConversation, read_transcript};
 use super::{ImportAction, ImportItem, ImportKind, ImportPlaces, ImportSource, shown};
 use crate::client::store_problem;
 
@@ -22,13 +22,13 @@ const MOST_FILES: usize = 10_000;
 /// Bytes of a file that its entry in the list is made of.
 const HEAD: u64 = 256 * 1024;
 
-/// The sessions of a program, the latest first.
-pub(super) fn list_sessions(places: &ImportPlaces<'_>, source: ImportSource) -> Vec<ImportItem> {
+/// The files with sessions of a program, the latest first.
+pub(super) fn session_files(places: &ImportPlaces<'_>, source: ImportSource) -> Vec<PathBuf> {
     let mut files = Vec::new();
     match source {
         ImportSource::Claude => collect_files(&places.at(".claude/projects"), 1, &mut files),
         ImportSource::Codex => collect_files(&places.at(".codex/sessions"), 3, &mut files),
-        _ => return Vec::new(),
+        ImportSource::Opencode | ImportSource::Gemini | ImportSource::Vscode => {}
     }
     // Sub-agents of Claude Code, and other files of Codex.
     files.retain(|(_, file)| {
@@ -36,9 +36,15 @@ pub(super) fn list_sessions(places: &ImportPlaces<'_>, source: ImportSource) -> 
         if source == ImportSource::Codex { name.starts_with("rollout-") } else { !name.starts_with("agent-") }
     });
     files.sort_by(|one, other| other.cmp(one));
+    files.into_iter().map(|(_, file)| file).collect()
+}
+
+/// The sessions of a program, the latest first.
+pub(super) fn list_sessions(places: &ImportPlaces<'_>, source: ImportSource) -> Vec<ImportItem> {
+    let mut files = session_files(places, source);
     let older = files.split_off(files.len().min(MOST));
-    let mut items: Vec<ImportItem> = files.iter().filter_map(|(_, file)| item(source, file)).collect();
-    if let Some((_, first)) = older.first() {
+    let mut items: Vec<ImportItem> = files.iter().filter_map(|file| item(source, file)).collect();
+    if let Some(first) = older.first() {
         let (name, folder) = (format!("{} older ones", older.len()), first.parent().unwrap_or(first));
         let why = format!("Only the latest {MOST} sessions are listed.");
         items.push(ImportItem::ignored(ImportKind::Session, name, folder, why));
@@ -82,7 +88,7 @@ fn item(source: ImportSource, file: &Path) -> Option<ImportItem> {
 }
 
 /// The ID that a session has here. It is the same for each import.
-fn session_id_of(source: ImportSource, file: &Path, transcript: &Transcript) -> SessionId {
+fn session_id_of(source: ImportSource, file: &Path, transcript: &ImportedConversation) -> SessionId {
     let name = if transcript.id.is_empty() { file.to_string_lossy().into_owned() } else { transcript.id.clone() };
     clock::imported_session(source.name(), &name)
 }
@@ -120,7 +126,7 @@ pub(super) async fn import_session(
     let read = read.await.map_err(|_| Problem::new(ProblemKind::Internal, "The session cannot be read."))?;
     let session = read.map_err(|why| {
         let what = format!("Cannot import {}: {why}", shown(&file.display().to_string()));
-        Problem::new(ProblemKind::Usage, what).hint("Run `trimtab import` again to see the current list.")
+        Problem::new(ProblemKind::Usage, what).hint("Run the same command again to see the current list.")
     })?;
     match store.create_child(session).await {
         // Taken: it was imported by another process meanwhile.
@@ -130,7 +136,7 @@ pub(super) async fn import_session(
 }
 
 /// The log of a transcript: requests that have ended, and nothing that could be undone or continued in it.
-fn seeded(source: ImportSource, id: SessionId, folder: String, transcript: Transcript) -> SeededSession {
+fn seeded(source: ImportSource, id: SessionId, folder: String, transcript: ImportedConversation) -> SeededSession {
     let began = transcript.exchanges.iter().find_map(|exchange| exchange.time).unwrap_or(Time::from_millis(0));
     let mut log = LogWriter { session: id.clone(), time: began, events: Vec::new() };
     let imported = Some(source.name().to_owned());

@@ -29,19 +29,19 @@ const MOST_DEEDS: usize = 200;
 
 /// A conversation of another program: what was said, and which commands and edits it made.
 #[derive(Debug, Default)]
-pub(super) struct Transcript {
+pub(super) struct ImportedConversation {
     /// The name that the program gave it.
     pub(super) id: String,
     pub(super) folder: String,
     /// What the program calls it, or the first words of the user.
     pub(super) title: String,
-    pub(super) exchanges: Vec<TranscriptExchange>,
+    pub(super) exchanges: Vec<ImportedExchange>,
     /// Exchanges at its beginning that are too many.
     pub(super) left_out: usize,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct TranscriptExchange {
+pub(super) struct ImportedExchange {
     pub(super) time: Option<Time>,
     pub(super) user: String,
     /// What came before the answer, with lines about commands and edits.
@@ -50,7 +50,7 @@ pub(super) struct TranscriptExchange {
     deeds: usize,
 }
 
-impl TranscriptExchange {
+impl ImportedExchange {
     fn size(&self) -> usize {
         self.user.len() + self.work.len() + self.answer.len()
     }
@@ -74,26 +74,26 @@ impl TranscriptExchange {
 
 /// What one line of a transcript says.
 #[derive(Debug)]
-enum TranscriptPart {
+enum ImportedPart {
     User(String),
     Words(String),
     /// A line about a command or an edit.
     Deed(String),
 }
 
-impl Transcript {
+impl ImportedConversation {
     /// Adds what a line says, at the time that it names.
-    fn add(&mut self, part: TranscriptPart, time: Option<Time>) {
+    fn add(&mut self, part: ImportedPart, time: Option<Time>) {
         match part {
-            TranscriptPart::User(text) => {
-                self.exchanges.push(TranscriptExchange { time, user: cleaned(&text), ..TranscriptExchange::default() });
+            ImportedPart::User(text) => {
+                self.exchanges.push(ImportedExchange { time, user: cleaned(&text), ..ImportedExchange::default() });
             }
-            TranscriptPart::Words(text) => {
+            ImportedPart::Words(text) => {
                 let Some(last) = self.exchanges.last_mut() else { return };
                 last.settle();
                 last.answer = cleaned(&text);
             }
-            TranscriptPart::Deed(text) => {
+            ImportedPart::Deed(text) => {
                 let Some(last) = self.exchanges.last_mut().filter(|last| last.deeds < MOST_DEEDS) else { return };
                 last.settle();
                 last.deeds += 1;
@@ -139,7 +139,11 @@ fn cleaned(text: &str) -> String {
 }
 
 /// A transcript, or only what its first `bytes` say.
-pub(super) fn read_transcript(source: ImportSource, file: &Path, bytes: Option<u64>) -> Result<Transcript, String> {
+pub(super) fn read_transcript(
+    source: ImportSource,
+    file: &Path,
+    bytes: Option<u64>,
+) -> Result<ImportedConversation, String> {
     let problem = |error: std::io::Error| format!("It cannot be read: {error}.");
     let opened = File::open(file).map_err(problem)?;
     let data = opened.metadata().map_err(problem)?;
@@ -216,14 +220,14 @@ mod tests {
 
     #[test]
     fn too_many_exchanges_and_too_long_texts_are_cut() {
-        let mut all = Transcript::default();
+        let mut all = ImportedConversation::default();
         for number in 0..MOST_EXCHANGES + 5 {
-            all.add(TranscriptPart::User(format!("question {number}")), None);
-            all.add(TranscriptPart::Words("ä".repeat(LONGEST_TEXT)), None);
-            (0..MOST_DEEDS * 2).for_each(|_| all.add(TranscriptPart::Deed("Ran: ls".to_owned()), None));
+            all.add(ImportedPart::User(format!("question {number}")), None);
+            all.add(ImportedPart::Words("ä".repeat(LONGEST_TEXT)), None);
+            (0..MOST_DEEDS * 2).for_each(|_| all.add(ImportedPart::Deed("Ran: ls".to_owned()), None));
         }
         let all = all.finish();
-        let size: usize = all.exchanges.iter().map(TranscriptExchange::size).sum();
+        let size: usize = all.exchanges.iter().map(ImportedExchange::size).sum();
         assert!(size <= LARGEST_TRANSCRIPT && all.left_out > 5, "{size} {}", all.left_out);
         let last = all.exchanges.last().expect("one");
         assert_eq!(last.user, format!("question {}", MOST_EXCHANGES + 4));

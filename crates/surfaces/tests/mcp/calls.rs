@@ -304,7 +304,7 @@ fn endless_notifications_delay_nothing_and_fill_nothing() {
 fn ten_thousand_tools_are_bounded_and_told() {
     let scene = Scene::new().with_server("helper", &["legion"]);
     let doctor = scene.program.run(&["mcp", "doctor"]);
-    assert!(doctor.stdout.contains("helper"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("Only the first 512 tools are used."), "{}", doctor.stdout);
     scene.program.run(&["rules", "add", "allow", "mcp", "helper:*"]);
     scene.asks(&[("find_tool", json!({"query": "repeats a text"}))]);
     scene.asks(&[("use_tool", json!({"name": "mcp__helper__echo", "input": {"text": "found"}}))]);
@@ -314,9 +314,6 @@ fn ten_thousand_tools_are_bounded_and_told() {
     let events = ran.events();
     let listed: usize = of(&events, "mcp.listed").iter().map(|event| event.to_string().len()).sum();
     assert!(listed < 700_000, "{listed} bytes in the log");
-    let problems: String =
-        of(&events, "mcp.listed").iter().map(|event| event["servers"][0]["problem"].to_string()).collect();
-    println!("    {problems}");
     assert!(scene.last_message().contains("found"), "{}", scene.last_message());
     let sent = scene.program.provider.requests().iter().map(|request| request.raw.len()).max();
     assert!(sent.is_some_and(|bytes| bytes < 100_000), "{sent:?} bytes are sent at most");

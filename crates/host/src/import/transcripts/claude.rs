@@ -8,17 +8,17 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 use trimtab_vocab::Time;
 
-use super::{Transcript, TranscriptPart, text, texts, time};
+use super::{ImportedConversation, ImportedPart, text, texts, time};
 
 /// A record that says something.
-struct Record {
+struct ClaudeRecord {
     uuid: String,
-    parts: Vec<TranscriptPart>,
+    parts: Vec<ImportedPart>,
     time: Option<Time>,
 }
 
-pub(super) fn read_records(lines: impl Iterator<Item = Value>) -> Transcript {
-    let mut all = Transcript::default();
+pub(super) fn read_records(lines: impl Iterator<Item = Value>) -> ImportedConversation {
+    let mut all = ImportedConversation::default();
     let (mut records, mut parents, mut last) = (Vec::new(), HashMap::new(), String::new());
     let mut has_own_title = false;
     for line in lines {
@@ -48,7 +48,7 @@ pub(super) fn read_records(lines: impl Iterator<Item = Value>) -> Transcript {
             last.clone_from(&uuid);
         }
         if !parts.is_empty() {
-            records.push(Record { uuid, parts, time: time(&line) });
+            records.push(ClaudeRecord { uuid, parts, time: time(&line) });
         }
     }
     let way = way_back(&parents, last);
@@ -75,13 +75,13 @@ fn way_back(parents: &HashMap<String, String>, last: String) -> HashSet<String> 
     way
 }
 
-fn parts(line: &Value, is_first: bool) -> Vec<TranscriptPart> {
+fn parts(line: &Value, is_first: bool) -> Vec<ImportedPart> {
     let is = |key: &str| line.get(key).and_then(Value::as_bool) == Some(true);
     let content = line.pointer("/message/content").unwrap_or(&Value::Null);
     match text(line, "type") {
         // The words before a summary are in the file, unless the session continues one of another file.
         "user" if is("isMeta") || (is("isCompactSummary") && !is_first) => Vec::new(),
-        "user" => user(&texts(content, &["text"])).map(TranscriptPart::User).into_iter().collect(),
+        "user" => user(&texts(content, &["text"])).map(ImportedPart::User).into_iter().collect(),
         "assistant" if is("isApiErrorMessage") => Vec::new(),
         "assistant" => match content {
             Value::Array(parts) => parts.iter().filter_map(part).collect(),
@@ -116,9 +116,9 @@ fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
     rest.split_once(end).map(|(inner, _)| inner.trim())
 }
 
-fn part(part: &Value) -> Option<TranscriptPart> {
+fn part(part: &Value) -> Option<ImportedPart> {
     match text(part, "type") {
-        "text" if !text(part, "text").trim().is_empty() => Some(TranscriptPart::Words(text(part, "text").to_owned())),
+        "text" if !text(part, "text").trim().is_empty() => Some(ImportedPart::Words(text(part, "text").to_owned())),
         "tool_use" => {
             let input = part.get("input").unwrap_or(&Value::Null);
             let deed = match text(part, "name") {
@@ -129,7 +129,7 @@ fn part(part: &Value) -> Option<TranscriptPart> {
                 "Read" | "Grep" | "Glob" | "LS" | "TodoWrite" => return None,
                 name => format!("Used: {name}"),
             };
-            Some(TranscriptPart::Deed(deed))
+            Some(ImportedPart::Deed(deed))
         }
         _ => None,
     }

@@ -4,11 +4,11 @@
 use serde_json::Value;
 use trimtab_vocab::Time;
 
-use super::{Transcript, TranscriptPart, text, texts, time};
+use super::{ImportedConversation, ImportedPart, text, texts, time};
 
-pub(super) fn read_rollout(lines: impl Iterator<Item = Value>) -> Transcript {
-    let mut all = Transcript::default();
-    let mut parts: Vec<(Said, Option<Time>)> = Vec::new();
+pub(super) fn read_rollout(lines: impl Iterator<Item = Value>) -> ImportedConversation {
+    let mut all = ImportedConversation::default();
+    let mut parts: Vec<(RolloutEntry, Option<Time>)> = Vec::new();
     for line in lines {
         let payload = line.get("payload").unwrap_or(&line);
         let of_meta = text(&line, "type") == "session_meta" || (parts.is_empty() && line.get("type").is_none());
@@ -17,7 +17,7 @@ pub(super) fn read_rollout(lines: impl Iterator<Item = Value>) -> Transcript {
             text(payload, "cwd").clone_into(&mut all.folder);
             // Sub-agents have a conversation of their own.
             if payload.pointer("/source/subagent").is_some() {
-                return Transcript::default();
+                return ImportedConversation::default();
             }
         }
         let said = match text(&line, "type") {
@@ -25,48 +25,48 @@ pub(super) fn read_rollout(lines: impl Iterator<Item = Value>) -> Transcript {
             "response_item" | "message" | "function_call" | "custom_tool_call" | "local_shell_call" => item(payload),
             _ => None,
         };
-        if let Some(Said::Environment(folder)) = &said
+        if let Some(RolloutEntry::Environment(folder)) = &said
             && all.folder.is_empty()
         {
             all.folder.clone_from(folder);
         }
-        if let Some(Said::RolledBack(turns)) = said {
+        if let Some(RolloutEntry::RolledBack(turns)) = said {
             roll_back(&mut parts, turns);
         } else {
             parts.extend(said.map(|said| (said, time(&line))));
         }
     }
     // The event has the user's words alone; the message to the model can have more.
-    let has_events = parts.iter().any(|(said, _)| matches!(said, Said::Typed(_)));
+    let has_events = parts.iter().any(|(said, _)| matches!(said, RolloutEntry::Typed(_)));
     for (said, time) in parts {
         match said {
-            Said::Typed(text) => all.add(TranscriptPart::User(text), time),
-            Said::Sent(text) if !has_events => all.add(TranscriptPart::User(text), time),
-            Said::Part(part) => all.add(part, time),
+            RolloutEntry::Typed(text) => all.add(ImportedPart::User(text), time),
+            RolloutEntry::Sent(text) if !has_events => all.add(ImportedPart::User(text), time),
+            RolloutEntry::Part(part) => all.add(part, time),
             _ => {}
         }
     }
     all.finish()
 }
 
-enum Said {
+enum RolloutEntry {
     /// The user typed it.
     Typed(String),
     /// The model was sent it in the user's name.
     Sent(String),
     /// The folder that the model was told.
     Environment(String),
-    Part(TranscriptPart),
+    Part(ImportedPart),
     /// The last turns were taken back.
     RolledBack(u64),
 }
 
-fn roll_back(parts: &mut Vec<(Said, Option<Time>)>, turns: u64) {
-    let has_events = parts.iter().any(|(said, _)| matches!(said, Said::Typed(_)));
+fn roll_back(parts: &mut Vec<(RolloutEntry, Option<Time>)>, turns: u64) {
+    let has_events = parts.iter().any(|(said, _)| matches!(said, RolloutEntry::Typed(_)));
     for _ in 0..turns {
-        let begins = |(said, _): &(Said, Option<Time>)| match said {
-            Said::Typed(_) => true,
-            Said::Sent(_) => !has_events,
+        let begins = |(said, _): &(RolloutEntry, Option<Time>)| match said {
+            RolloutEntry::Typed(_) => true,
+            RolloutEntry::Sent(_) => !has_events,
             _ => false,
         };
         let Some(at) = parts.iter().rposition(begins) else { return };
@@ -74,17 +74,17 @@ fn roll_back(parts: &mut Vec<(Said, Option<Time>)>, turns: u64) {
     }
 }
 
-fn event(payload: &Value) -> Option<Said> {
+fn event(payload: &Value) -> Option<RolloutEntry> {
     match text(payload, "type") {
         "user_message" => {
-            Some(text(payload, "message").trim().to_owned()).filter(|text| !text.is_empty()).map(Said::Typed)
+            Some(text(payload, "message").trim().to_owned()).filter(|text| !text.is_empty()).map(RolloutEntry::Typed)
         }
-        "thread_rolled_back" => payload.get("num_turns").and_then(Value::as_u64).map(Said::RolledBack),
+        "thread_rolled_back" => payload.get("num_turns").and_then(Value::as_u64).map(RolloutEntry::RolledBack),
         _ => None,
     }
 }
 
-fn item(payload: &Value) -> Option<Said> {
+fn item(payload: &Value) -> Option<RolloutEntry> {
     let deed = match text(payload, "type") {
         "message" => return message(payload),
         "function_call" => {
@@ -109,22 +109,22 @@ fn item(payload: &Value) -> Option<Said> {
         }
         _ => return None,
     };
-    Some(Said::Part(TranscriptPart::Deed(deed)))
+    Some(RolloutEntry::Part(ImportedPart::Deed(deed)))
 }
 
-fn message(payload: &Value) -> Option<Said> {
+fn message(payload: &Value) -> Option<RolloutEntry> {
     let words = texts(payload.get("content")?, &["input_text", "output_text", "text"]);
     let words = words.trim();
     match text(payload, "role") {
         _ if words.is_empty() => None,
-        "assistant" => Some(Said::Part(TranscriptPart::Words(words.to_owned()))),
+        "assistant" => Some(RolloutEntry::Part(ImportedPart::Words(words.to_owned()))),
         "user" if words.starts_with("<environment_context>") => {
             let (_, rest) = words.split_once("<cwd>")?;
-            rest.split_once("</cwd>").map(|(folder, _)| Said::Environment(folder.trim().to_owned()))
+            rest.split_once("</cwd>").map(|(folder, _)| RolloutEntry::Environment(folder.trim().to_owned()))
         }
         // What Codex adds is in marks; its instructions had a heading before that.
         "user" if words.starts_with('<') || words.starts_with("# AGENTS.md instructions") => None,
-        "user" => Some(Said::Sent(words.to_owned())),
+        "user" => Some(RolloutEntry::Sent(words.to_owned())),
         _ => None,
     }
 }
