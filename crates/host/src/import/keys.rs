@@ -1,5 +1,7 @@
 //! What keys look like in the files of other programs, and texts without them.
 
+use std::borrow::Cow;
+
 /// How names of what holds a secret end.
 const KEY_NAMES: [&str; 12] = [
     "key",
@@ -149,7 +151,11 @@ fn is_value(word: &str) -> bool {
     !inner.is_empty() && !is_reference(inner) && (is_quoted || is_long || inner.contains(|c: char| c.is_ascii_digit()))
 }
 
-fn masked_word(word: &str) -> String {
+fn masked_word(word: &str) -> Cow<'_, str> {
+    // Most words have nothing of a key.
+    if !word.contains(['=', ':']) && !KEY_BEGINNINGS.iter().any(|start| word.contains(start)) {
+        return Cow::Borrowed(word);
+    }
     let mut plain = without_password(word);
     for separator in ['=', ':'] {
         plain = without_values(&plain, separator);
@@ -163,7 +169,7 @@ fn masked_word(word: &str) -> String {
         let bare = piece.trim_end_matches(is_edge);
         if is_key(bare) { format!("{MASK}{}", &piece[bare.len()..]) } else { piece.to_owned() }
     });
-    pieces.collect()
+    Cow::Owned(pieces.collect())
 }
 
 /// An address without its password.

@@ -220,17 +220,23 @@ mod tests {
 
     #[test]
     fn too_many_exchanges_and_too_long_texts_are_cut() {
-        let mut all = ImportedConversation::default();
-        for number in 0..MOST_EXCHANGES + 5 {
+        let exchange = |all: &mut ImportedConversation, number: usize, answer: &str| {
             all.add(ImportedPart::User(format!("question {number}")), None);
-            all.add(ImportedPart::Words("ä".repeat(LONGEST_TEXT)), None);
-            (0..MOST_DEEDS * 2).for_each(|_| all.add(ImportedPart::Deed("Ran: ls".to_owned()), None));
-        }
+            all.add(ImportedPart::Words(answer.to_owned()), None);
+        };
+        let mut many = ImportedConversation::default();
+        (0..MOST_EXCHANGES + 5).for_each(|number| exchange(&mut many, number, "yes"));
+        assert_eq!(many.finish().left_out, 5);
+        let mut all = ImportedConversation::default();
+        let long = || ImportedExchange { answer: "x".repeat(LONGEST_TEXT), ..ImportedExchange::default() };
+        all.exchanges.extend(std::iter::repeat_with(long).take(300));
+        exchange(&mut all, 300, &"ä".repeat(LONGEST_TEXT));
+        (0..MOST_DEEDS * 2).for_each(|_| all.add(ImportedPart::Deed("Ran: ls".to_owned()), None));
         let all = all.finish();
         let size: usize = all.exchanges.iter().map(ImportedExchange::size).sum();
         assert!(size <= LARGEST_TRANSCRIPT && all.left_out > 5, "{size} {}", all.left_out);
         let last = all.exchanges.last().expect("one");
-        assert_eq!(last.user, format!("question {}", MOST_EXCHANGES + 4));
+        assert_eq!(last.user, "question 300");
         assert!(last.answer.contains("was not imported") && last.answer.matches("[Ran: ls]").count() == MOST_DEEDS);
     }
 }
