@@ -15,7 +15,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
     match input {
         Input::Opened { folder } => {
             if step.session.folder().is_none() {
-                step.emit(None, SessionFact::Opened { folder, parent_session_id: None });
+                step.emit(None, SessionFact::Opened { folder, parent_session_id: None, imported: None });
             }
         }
         Input::Said { request } => intake::take_in(&mut step, *request),

@@ -22,6 +22,7 @@ use crate::config::Profile;
 use crate::effects::written;
 use crate::endings::Endings;
 use crate::hub::{Hub, SessionWatch};
+use crate::import::refuse_imported;
 use crate::local_models::FoundModel;
 use crate::mcp::McpServers;
 use crate::model_notes::ModelNotes;
@@ -331,6 +332,7 @@ impl Client {
             SendTo::New { folder } => (None, folder),
             SendTo::Session(session) => {
                 check_session(&session)?;
+                refuse_imported(self.store(), &session).await?;
                 let row = world.store.session(&session).await.map_err(store_problem)?;
                 let idle = row.as_ref().map(|row| self.clock().now().millis().saturating_sub(row.updated.millis()));
                 // Less than a minute does not count as a pause.

@@ -16,6 +16,7 @@ use trimtab_world::store::{NewInput, SeededSession, SessionRow, Store, StoreErro
 use crate::client::{check_session, store_problem};
 use crate::effects::written;
 use crate::handles::Sessions;
+use crate::import::refuse_imported;
 
 /// Facts that are read at once.
 const PAGE: u32 = 1000;
@@ -56,6 +57,7 @@ impl Sessions<'_> {
         rewound: Option<Vec<FileRewind>>,
     ) -> Result<SessionId, Problem> {
         check_session(session)?;
+        refuse_imported(self.0.store(), session).await?;
         let row = self.get(session).await?;
         if self.0.store().session(&id).await.map_err(store_problem)?.is_some() {
             return Ok(id);

@@ -475,7 +475,7 @@ fn done(
 ) -> TaskWork {
     let mut said_facts: Vec<Fact> = Vec::new();
     if book.seq == 0 && !facts.is_empty() {
-        said_facts.push(SessionFact::Opened { folder: String::new(), parent_session_id: None }.into());
+        said_facts.push(SessionFact::Opened { folder: String::new(), parent_session_id: None, imported: None }.into());
         said_facts.push(SessionFact::Titled { title: "Tasks".into(), by: None }.into());
     }
     said_facts.extend(facts.into_iter().map(Fact::from));

@@ -353,6 +353,36 @@ const SHAPES: &[(&str, &str, &str, &str, &str)] = &[
         "loaded",
         "not valid YAML",
     ),
+    (
+        "skills/webapp-testing/SKILL.md",
+        "---\nname: webapp-testing\ndescription: Toolkit for testing: Playwright, screenshots & logs. Use when the user says \"test it\".\nlicense: Complete terms in LICENSE.txt\n---\n\n# Web Application Testing\n",
+        "webapp-testing",
+        "loaded",
+        "",
+    ),
+    (
+        "skills/Code Style/SKILL.md",
+        "---\nname: code-style\ndescription: 'It''s about style'\nversion: 1.0.0\nmode: true\nuser-invocable: true\n---\nUse tabs.\n",
+        "code-style",
+        "loaded",
+        "",
+    ),
+    (
+        "skills/release/SKILL.md",
+        "---\r\nname: release\r\ndescription: >\r\n  Releases.\r\n\r\n  Only on Fridays.\r\ndisable-model-invocation: true\r\nargument-hint: \"[version]\"\r\n---\r\nTag $ARGUMENTS.\r\n",
+        "release",
+        "loaded",
+        "",
+    ),
+    (
+        "skills/forked/SKILL.md",
+        "---\nname: forked\ndescription: Looks around\ncontext: fork\nagent: Explore\nmodel: opus\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks: [{type: command, command: ./check.sh}]\nallowed-tools:\n  - Read\n  - Bash(gh:*)\n---\nLook.\n",
+        "forked",
+        "loaded",
+        "hooks",
+    ),
+    ("skills/bare/SKILL.md", "# Bare\nNo header at all.\n", "bare", "loaded", ""),
+    ("skills/empty/SKILL.md", "", "empty", "ignored", ""),
     ("skills/list/SKILL.md", "---\n- a\n- b\n---\nx\n", "list", "ignored", "not valid YAML"),
     // Commands.
     (
@@ -362,6 +392,21 @@ const SHAPES: &[(&str, &str, &str, &str, &str)] = &[
         "loaded",
         "are not run",
     ),
+    (
+        "commands/review-pr.md",
+        "---\nallowed-tools: Bash(gh pr diff:*), Bash(gh pr view:*), mcp__github__create_comment\ndescription: Review a pull request\ndisable-model-invocation: false\n---\n\nReview PR $1 (`$ARGUMENTS`).\n",
+        "review-pr",
+        "loaded",
+        "",
+    ),
+    (
+        "commands/optimize.md",
+        "---\ndescription: |\n  Optimize: \"hot\" paths\nargument-hint: <file> [--fast]\nmodel: opus\nunknown: {a: [1, 2]}\n---\nOptimize @$1.\n",
+        "optimize",
+        "loaded",
+        "model",
+    ),
+    ("commands/blank.md", "---\ndescription: x\n---\n", "blank", "ignored", ""),
     ("commands/no-header.md", "Explain $ARGUMENTS.\r\n", "no-header", "loaded", ""),
 ];
 

@@ -18,7 +18,7 @@ const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mN
 /// Serves until standard input ends. `folder` gets a file `started`, with a line for each start, and a file `calls`, with
 /// a line for each call.
 ///
-/// Behaviors: `silent` answers nothing, `crash` ends at once, `noise` prints other lines first, `many` has 60 tools,
+/// Behaviors: `silent` answers nothing, `crash` ends at once, `noise` prints other lines first, `many` has 60 tools, `legion` has 10,000,
 /// `stubborn` stays when its input ends, `family` starts a process that wants to outlive it, `trouble` writes much to
 /// standard error, `restless` has another tool each time that it is asked, and reports a change each time.
 pub fn serve(folder: &Path, behaviors: &[String]) -> ExitCode {
@@ -66,7 +66,8 @@ pub fn serve(folder: &Path, behaviors: &[String]) -> ExitCode {
                 }),
             ),
             "tools/list" => {
-                let mut tools = tools(is("many"), extra);
+                let more = if is("legion") { 10_000 } else { 60 * u32::from(is("many")) };
+                let mut tools = tools(more, extra);
                 if is("restless") {
                     lists += 1;
                     tools.push(json!({"name": format!("list_{lists}"), "inputSchema": {"type": "object"}}));
@@ -105,7 +106,7 @@ pub fn serve(folder: &Path, behaviors: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn tools(many: bool, extra: bool) -> Vec<Value> {
+fn tools(more: u32, extra: bool) -> Vec<Value> {
     let text = json!({"type": "object", "properties": {"text": {"type": "string"}}});
     let tool = |name: &str, about: &str| json!({"name": name, "description": about, "inputSchema": text});
     let mut all = vec![
@@ -122,6 +123,7 @@ fn tools(many: bool, extra: bool) -> Vec<Value> {
         tool("ask", "Asks the user with a form."),
         tool("ask_url", "Asks the user to open an address."),
         tool("slow", "Waits for the file `go` before it answers."),
+        tool("chatter", "Sends notifications until the file `go` is there."),
     ];
     let hinted = |name: &str, hints: Value| json!({"name": name, "inputSchema": text, "annotations": hints});
     all.push(hinted("look", json!({"readOnlyHint": true})));
@@ -129,9 +131,7 @@ fn tools(many: bool, extra: bool) -> Vec<Value> {
     if extra {
         all.push(tool("added", "Was not there before."));
     }
-    if many {
-        all.extend((0..60).map(|number| tool(&format!("number_{number}"), &format!("Does thing number {number}."))));
-    }
+    all.extend((0..more).map(|number| tool(&format!("number_{number}"), &format!("Does thing number {number}."))));
     all
 }
 
@@ -233,7 +233,7 @@ fn call(folder: &Path, id: &Value, name: &str, input: &Value) -> Option<ExitCode
         "flood" => {
             let piece = vec![b'x'; 1 << 20];
             let mut out = io::stdout().lock();
-            for _ in 0..64 {
+            for _ in 0..100 {
                 // The other side hangs up at some point.
                 if out.write_all(&piece).is_err() {
                     return Some(ExitCode::FAILURE);
@@ -251,6 +251,21 @@ fn call(folder: &Path, id: &Value, name: &str, input: &Value) -> Option<ExitCode
                 std::thread::sleep(Duration::from_millis(10));
             }
             answer(id, text("slow, but done"));
+        }
+        "chatter" => {
+            let kinds = ["message", "progress", "tools/list_changed", "resources/list_changed", "of_no_kind"];
+            for number in 0_u64.. {
+                if number % 1_000 == 0 && folder.join("go").exists() {
+                    break;
+                }
+                let method = format!("notifications/{}", kinds[(number % 5) as usize]);
+                let params = json!({"level": "info", "data": "words", "progressToken": number, "progress": number});
+                send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+                if number == 100_000 {
+                    append(folder, "chattered", "much");
+                }
+            }
+            answer(id, text("chattered"));
         }
         _ => send(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32602, "message": "no such tool"}})),
     }

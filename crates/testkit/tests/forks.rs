@@ -196,7 +196,7 @@ async fn session(disk: &Disk) -> SessionId {
     let (folder, title) = ("/a".to_owned(), "A name".to_owned());
     let row = SessionRow::new(id.clone(), folder, title, now);
     store.create_session(row, vec![]).await.expect("made");
-    let mut facts = vec![SessionFact::Opened { folder: "/a".into(), parent_session_id: None }.into()];
+    let mut facts = vec![SessionFact::Opened { folder: "/a".into(), parent_session_id: None, imported: None }.into()];
     facts.extend((0..3).map(|n| BannerFact { level: Level::Info, text: format!("{n}") }.into()));
     let event = |(seq, fact)| Event { seq: Some(seq), time: now, session: id.clone(), request: None, fact };
     let events: Vec<Event> = (1..).zip(facts).map(event).collect();

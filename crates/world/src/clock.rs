@@ -81,6 +81,12 @@ pub fn fork_named(session: &SessionId, key: &str) -> SessionId {
     format!("sk{}", &named.as_str()[..32]).parse().expect("letters and digits make an id")
 }
 
+/// The ID of a session that is imported from a program, where it has this name. It is the same for every call.
+pub fn imported_session(program: &str, name: &str) -> SessionId {
+    let named = blake3::hash(format!("{program} {name}").as_bytes()).to_hex();
+    format!("si{}", &named.as_str()[..32]).parse().expect("letters and digits make an id")
+}
+
 /// A secret for access: 256 random bits in hex. None if the kernel has no generator.
 pub fn secret() -> Option<String> {
     let mut bytes = [0_u8; 32];

@@ -119,7 +119,7 @@ struct Played {
 fn play(mode: Mode, strict: bool, killed_after: usize, words: impl Fn(&Prompt) -> String) -> Played {
     let at = moment("2026-11-15");
     let mut session = Session::default();
-    let opened = Fact::from(SessionFact::Opened { folder: String::new(), parent_session_id: None });
+    let opened = Fact::from(SessionFact::Opened { folder: String::new(), parent_session_id: None, imported: None });
     session.fold(None, &opened);
     let mut settings = RunSettings::default();
     settings.style.recovery.repairs = 1;

@@ -166,8 +166,9 @@ pub(crate) fn hand_off(step: &mut Transition<'_>, request: Option<&RequestId>) {
     let files: BTreeSet<String> = states.map(|state| state.hash.clone()).collect();
     let change_sets: Vec<ChangeSetId> = history.iter().map(|set| set.change.change_set.clone()).collect();
     let folder = step.session.folder().unwrap_or_default().to_owned();
-    let mut facts: Vec<Fact> =
-        vec![SessionFact::Opened { folder: folder.clone(), parent_session_id: Some(parent.clone()) }.into()];
+    let mut facts: Vec<Fact> = vec![
+        SessionFact::Opened { folder: folder.clone(), parent_session_id: Some(parent.clone()), imported: None }.into(),
+    ];
     facts.extend(history.into_iter().map(|set| Fact::from(ChangeFact::Inherited(Box::new(set)))));
     if !step.session.todos().is_empty() {
         facts.push(StepsFact { todos: step.session.todos().to_vec() }.into());

@@ -198,7 +198,10 @@ mod tests {
 
     fn known() -> Session {
         let mut session = Session::new("s1".parse().expect("an id"));
-        session.fold(None, &SessionFact::Opened { folder: "/home/u/tools".into(), parent_session_id: None }.into());
+        session.fold(
+            None,
+            &SessionFact::Opened { folder: "/home/u/tools".into(), parent_session_id: None, imported: None }.into(),
+        );
         set(&mut session, 0, "src/utils.ts", 40, 10);
         set(&mut session, 1, "src/config.json", 10, 0);
         set(&mut session, 2, "src/utils.ts", 5, 2);

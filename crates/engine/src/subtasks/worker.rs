@@ -30,7 +30,7 @@ pub(super) fn start(step: &mut Transition<'_>, request: &RequestId, run: &Subtas
     let subtask = task.id.clone();
     let parent_session_id = Some(parent.clone());
     let mut facts: Vec<Fact> = vec![
-        SessionFact::Opened { folder: folder.clone(), parent_session_id }.into(),
+        SessionFact::Opened { folder: folder.clone(), parent_session_id, imported: None }.into(),
         SessionFact::Worker { parent, for_request: request.clone(), subtask, original }.into(),
         SessionFact::Titled { title: format!("{}. {}", task.id, task.name()), by: Some("engine".into()) }.into(),
     ];

@@ -2,17 +2,22 @@
 //! unless the user chooses it, and no secret ever is: variables and headers keep their names and lose their values.
 
 mod files;
+mod keys;
 mod permissions;
 mod servers;
+mod sessions;
+mod transcripts;
 
 use std::path::{Path, PathBuf};
 
 use trimtab_vocab::sensitive_paths::has_secret;
 use trimtab_vocab::visible::is_hidden;
-use trimtab_vocab::{Problem, ProblemKind, Rule};
+use trimtab_vocab::{Problem, ProblemKind, Rule, SessionId};
 
-use crate::client::Client;
+use crate::client::{Client, store_problem};
 use crate::config::{self, NewServer, Profile};
+
+pub(crate) use sessions::refuse_imported;
 
 /// A program that something can be imported from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +42,17 @@ impl ImportSource {
         }
     }
 
+    /// What people call it.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Claude => "Claude Code",
+            Self::Codex => "Codex",
+            Self::Opencode => "opencode",
+            Self::Gemini => "Gemini CLI",
+            Self::Vscode => "Visual Studio Code",
+        }
+    }
+
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|source| source.name() == name)
     }
@@ -52,6 +68,7 @@ pub enum ImportKind {
     Agent,
     Instructions,
     Setting,
+    Session,
 }
 
 impl ImportKind {
@@ -64,6 +81,7 @@ impl ImportKind {
             Self::Agent => "agent",
             Self::Instructions => "instructions",
             Self::Setting => "setting",
+            Self::Session => "session",
         }
     }
 }
@@ -115,6 +133,12 @@ enum ImportAction {
         file: PathBuf,
         text: String,
     },
+    /// An earlier session, which gets this ID.
+    Session {
+        source: ImportSource,
+        file: PathBuf,
+        id: SessionId,
+    },
 }
 
 impl ImportItem {
@@ -152,16 +176,32 @@ impl ImportPlaces<'_> {
 }
 
 impl Client {
-    /// What a program of the user has, in a stable order. Nothing is changed.
+    /// What a program of the user has, in a stable order, without its earlier sessions. Nothing is changed.
     pub async fn importable(&self, profile: &Profile, source: ImportSource) -> Result<Vec<ImportItem>, Problem> {
         let rules = self.permissions().rules().await?;
-        let profile = profile.clone();
-        let read = tokio::task::spawn_blocking(move || {
-            let home = PathBuf::from(&profile.hands.machine.home);
-            let places = ImportPlaces { home, profile: &profile };
-            found(&places, source, &rules)
-        });
-        read.await.map_err(|_| Problem::new(ProblemKind::Internal, "The files cannot be read."))
+        in_places(profile, move |places| found(places, source, &rules)).await
+    }
+
+    /// The earlier sessions of a program, the latest first. Nothing is changed.
+    pub async fn importable_sessions(
+        &self,
+        profile: &Profile,
+        source: ImportSource,
+    ) -> Result<Vec<ImportItem>, Problem> {
+        let mut items = in_places(profile, move |places| sessions::list_sessions(places, source)).await?;
+        for item in &mut items {
+            if let Some(ImportAction::Session { id, .. }) = &item.action
+                && self.store().session(id).await.map_err(store_problem)?.is_some()
+            {
+                (item.state, item.action) = (ImportState::Present, None);
+            }
+        }
+        Ok(items)
+    }
+
+    /// How many files with earlier sessions a program has.
+    pub async fn earlier_sessions(&self, profile: &Profile, source: ImportSource) -> Result<usize, Problem> {
+        in_places(profile, move |places| sessions::session_files(places, source).len()).await
     }
 
     /// Takes one part over.
@@ -178,8 +218,24 @@ impl Client {
                 files.iter().try_for_each(|(file, text)| written(file, config::create_beside(file, text)))
             }
             Some(ImportAction::Append { file, text }) => written(file, config::append_beside(file, text)),
+            Some(ImportAction::Session { source, file, id }) => {
+                sessions::import_session(self.store(), *source, file, id.clone()).await
+            }
         }
     }
+}
+
+/// Reads files of other programs, which takes its time.
+async fn in_places<T: Send + 'static>(
+    profile: &Profile,
+    read: impl FnOnce(&ImportPlaces<'_>) -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let profile = profile.clone();
+    let read = tokio::task::spawn_blocking(move || {
+        let home = PathBuf::from(&profile.hands.machine.home);
+        read(&ImportPlaces { home, profile: &profile })
+    });
+    read.await.map_err(|_| Problem::new(ProblemKind::Internal, "The files cannot be read."))
 }
 
 fn written(file: &Path, written: std::io::Result<()>) -> Result<(), Problem> {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::keys::{holds_key, is_key_name, is_reference};
 use super::{ImportAction, ImportItem, ImportKind, ImportPlaces, hides_something, read, read_json, shown};
 use crate::config::NewServer;
 use crate::mcp::is_server_name;
@@ -124,55 +125,6 @@ fn headers(entry: &Map<String, Value>, server: &str) -> Vec<(String, String)> {
     headers
 }
 
-/// How names of what holds a secret end.
-const KEY_NAMES: [&str; 12] = [
-    "key",
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "passphrase",
-    "pass",
-    "pwd",
-    "pat",
-    "auth",
-    "authorization",
-    "cookie",
-];
-/// How keys of well-known services begin.
-const KEY_BEGINNINGS: [&str; 30] = [
-    "sk-",
-    "sk_",
-    "pk_",
-    "rk_",
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "ghr_",
-    "github_pat_",
-    "glpat-",
-    "xoxb-",
-    "xoxp-",
-    "xoxa-",
-    "xapp-",
-    "AKIA",
-    "ASIA",
-    "AIza",
-    "ya29.",
-    "eyJ",
-    "npm_",
-    "pypi-",
-    "hf_",
-    "dop_v1_",
-    "lin_api_",
-    "shpat_",
-    "SG.",
-    "whsec_",
-    "ntn_",
-    "secret_",
-];
-
 /// Whether a command line or an address seems to have a secret in it. A server that has none but seems to is added by
 /// hand, and a secret that is copied is in a second file.
 fn has_key(server: &NewServer) -> bool {
@@ -181,60 +133,6 @@ fn has_key(server: &NewServer) -> bool {
         server.command.iter().chain([&server.url]).flat_map(|argument| argument.split_whitespace()).collect();
     let follows_name = |pair: &[&str]| is_key_name(pair[0]) && !pair[1].starts_with('-') && !is_reference(pair[1]);
     words.windows(2).any(follows_name) || words.iter().any(|word| holds_key(word))
-}
-
-fn is_reference(value: &str) -> bool {
-    value.starts_with('$')
-}
-
-/// Whether a flag or a header is for a secret: `--api-key`, `X-Api-Key:`, `Bearer`.
-fn is_key_name(word: &str) -> bool {
-    let is_named = word.starts_with('-') || word.ends_with(':') || word.eq_ignore_ascii_case("bearer");
-    is_named && (word.eq_ignore_ascii_case("bearer") || ends_like_key(word.trim_end_matches(':')))
-}
-
-fn ends_like_key(name: &str) -> bool {
-    let name = name.trim_matches(['"', '\'']).to_ascii_lowercase();
-    KEY_NAMES
-        .iter()
-        .any(|end| name.strip_suffix(end).is_some_and(|rest| !rest.ends_with(|c: char| c.is_alphanumeric())))
-        || ["apikey", "accesskey", "secretkey", "authtoken", "accesstoken"].iter().any(|end| name.ends_with(end))
-}
-
-/// Whether one word has a secret in it: a pair of a name and a value, an address with a password, or what only a key looks
-/// like.
-fn holds_key(word: &str) -> bool {
-    let is_pair = |separator: char| {
-        word.split(['?', '&', '#']).filter_map(|part| part.split_once(separator)).any(|(name, value)| {
-            let is_value = !value.is_empty() && !is_reference(value) && !value.starts_with("//");
-            is_value && ends_like_key(name)
-        })
-    };
-    let has_password = |address: &str| {
-        address
-            .split_once("://")
-            .is_some_and(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default().contains('@'))
-    };
-    let is_edge = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '.');
-    let begins_like_key =
-        |piece: &str| KEY_BEGINNINGS.iter().any(|start| piece.strip_prefix(start).is_some_and(|rest| rest.len() >= 8));
-    is_pair('=')
-        || is_pair(':')
-        || has_password(word)
-        || word.split(is_edge).any(|piece| begins_like_key(piece) || is_random(piece))
-}
-
-/// Whether a piece of a word seems to be made by chance: a long run of letters and digits, or a UUID.
-fn is_random(piece: &str) -> bool {
-    const SHORTEST: usize = 20;
-    let count = |run: &str, is_it: fn(&char) -> bool| run.chars().filter(is_it).count();
-    let is_mixed = |run: &str| {
-        run.len() >= SHORTEST && count(run, char::is_ascii_digit) >= 3 && count(run, char::is_ascii_alphabetic) >= 3
-    };
-    let parts: Vec<&str> = piece.split('-').collect();
-    let is_uuid = parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12])
-        && parts.iter().all(|part| part.bytes().all(|b| b.is_ascii_hexdigit()));
-    is_uuid || piece.split(['-', '_', '.']).any(is_mixed)
 }
 
 #[cfg(test)]

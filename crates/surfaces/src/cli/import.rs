@@ -19,7 +19,8 @@ Examples:
   trimtab import claude                list what Claude Code has, and choose
   trimtab import codex --only 1,3      import these entries
   trimtab import opencode --all        import everything new
-  trimtab import gemini --dry-run      list without importing";
+  trimtab import gemini --dry-run      list without importing
+  trimtab import claude --sessions     list earlier sessions, and choose";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -33,6 +34,9 @@ pub(super) struct ImportArgs {
     /// Import the entries with these numbers
     #[arg(long, value_name = "N,M", value_delimiter = ',')]
     only: Vec<usize>,
+    /// List and import earlier sessions instead of settings
+    #[arg(long)]
+    sessions: bool,
     /// List without importing anything
     #[arg(long, conflicts_with_all = ["all", "only"])]
     dry_run: bool,
@@ -71,10 +75,21 @@ impl ImportArgs {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (profile, client) = place::open(&[])?;
         let client = client.on("cli");
-        let items = client.importable(&profile, self.from.into()).await?;
+        let source = self.from.into();
+        let items = match self.sessions {
+            true => client.importable_sessions(&profile, source).await?,
+            false => client.importable(&profile, source).await?,
+        };
         let is_chosen = self.all || !self.only.is_empty();
         if !self.json || !is_chosen {
             list(&items, self.json)?;
+        }
+        if !self.sessions && !self.json {
+            let earlier = client.earlier_sessions(&profile, source).await?;
+            if earlier > 0 {
+                let (earlier, name) = (Plural::new(earlier as u64, "earlier session"), source.name());
+                note(&format!("note: Found {earlier}. `trimtab import {name} --sessions` lists them."));
+            }
         }
         let wanted = match (self.all, self.only.is_empty()) {
             (true, _) => numbers(&items),

@@ -145,6 +145,24 @@ impl Page {
                 std::fs::write(folder.join("config.toml"), "[checks]\ncommands = [\"npm run lint\"]\n")
                     .expect("writes");
             }
+            "import" => {
+                let project = program.project().canonicalize().expect("a folder");
+                let folder = project.parent().expect("a home").join(".claude/projects/project");
+                std::fs::create_dir_all(&folder).expect("a folder");
+                let line = |uuid: &str, parent: &str, kind: &str, content: serde_json::Value| {
+                    serde_json::json!({"type": kind, "uuid": uuid, "parentUuid": parent, "cwd": project,
+                        "sessionId": "2f1d6c1e", "timestamp": "2026-11-02T09:30:00.000Z", "message": {"content": content}})
+                };
+                let edit =
+                    serde_json::json!({"type": "tool_use", "name": "Edit", "input": {"file_path": "src/list.rs"}});
+                let words = serde_json::json!({"type": "text", "text": "The test passes now."});
+                let lines = [
+                    line("1", "", "user", serde_json::json!("Fix the failing test")),
+                    line("2", "1", "assistant", serde_json::json!([edit, words])),
+                ];
+                std::fs::write(folder.join("2f1d6c1e.jsonl"), lines.map(|line| line.to_string()).join("\n"))
+                    .expect("writes");
+            }
             "hooks" => {
                 std::fs::write(program.project().join("format"), "#!/bin/sh\n").expect("writes");
             }
@@ -273,6 +291,7 @@ fn without_ids(line: &str) -> String {
         let (word, after) = rest.split_at(end);
         made.push_str(match word {
             // A session that another one was handed off to.
+            word if word.starts_with("si") && word.len() == 34 => "SESSION",
             word if word.starts_with("s-h") && word.len() > 12 => "CHILD",
             word if word.starts_with("s-w") && word.len() > 12 => "WORKER",
             word if word.starts_with("s1") && word.len() == 17 => "OTHER",

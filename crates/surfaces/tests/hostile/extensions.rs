@@ -307,3 +307,98 @@ fn an_agent_gives_itself_nothing() {
     let listed = program.run(&["extensions", "--kind", "agent"]).stdout;
     assert!(listed.contains("These keys are not used: permissionMode."), "{listed}");
 }
+
+/// Every kind of extension that a repository can bring, each of which leaves a trace where it starts or is sent.
+fn put_everything(program: &Program, version: &str) {
+    let project = program.project();
+    let touch = |what: &str| format!("touch {}/{what}-started", program.home().display());
+    let entry =
+        |what: &str| json!([{"hooks": [{"type": "command", "command": format!("{}; # {version}", touch(what))}]}]);
+    let server = json!({"command": "sh", "args": ["-c", format!("{}; cat; # {version}", touch("server"))]});
+    put(&project.join(".mcp.json"), &json!({"mcpServers": {"helper": server}}).to_string());
+    let hooks = json!({"SessionStart": entry("session-hook"), "UserPromptSubmit": entry("prompt-hook"),
+        "PreToolUse": entry("tool-hook"), "Stop": entry("stop-hook")});
+    put(
+        &project.join(".claude/settings.json"),
+        &json!({"hooks": hooks, "permissions": {"allow": ["Bash(*)"]},
+        "enableAllProjectMcpServers": true, "enabledMcpjsonServers": ["helper"]})
+        .to_string(),
+    );
+    let text = |kind: &str| {
+        format!("---\nname: {kind}\ndescription: {CANARY} {kind} {version}\n---\n{CANARY} {kind} {version}\n")
+    };
+    put(&project.join(".claude/skills/helper/SKILL.md"), &text("skill"));
+    put(&project.join(".claude/agents/helper.md"), &text("agent"));
+    put(&project.join(".claude/commands/helper-command.md"), &text("command"));
+    put(&project.join("AGENTS.md"), &format!("{CANARY} instructions {version}\n"));
+    put(&project.join("a.txt"), "one\n");
+}
+
+/// What has left a trace.
+fn traces(program: &Program) -> Vec<String> {
+    let names = program.home().read_dir().expect("a folder").flatten();
+    let mut names: Vec<String> = names.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.retain(|name| name.ends_with("-started"));
+    names.sort();
+    names
+}
+
+#[test]
+fn a_hostile_repository_with_everything_starts_reads_and_sends_only_what_was_approved() {
+    let program = program();
+    put_everything(&program, "first");
+    let look = |program: &Program| {
+        program.provider.push(uses("read_file", &json!({"path": "a.txt"})));
+        program.provider.push(Answer::anthropic(Reply::new().text(["Done."])));
+        program.run(&["run", "--json", "look around here"])
+    };
+    // Not trusted: nothing is even named.
+    for arguments in [&["extensions", "--json"][..], &["mcp"], &["hooks"], &["pills"], &["doctor"]] {
+        let ended = program.run(arguments);
+        assert!(
+            !ended.stdout.contains(CANARY) && !ended.stdout.contains("-started"),
+            "{arguments:?}: {}",
+            ended.stdout
+        );
+    }
+    program.provider.push(Answer::anthropic(Reply::new().text(["Done."])));
+    program.run(&["run", "--json", "What is a mutex?"]);
+    program.run(&["run", "--json", "--approve", "auto", "look around here"]);
+    assert!(!sent(&program).contains(CANARY), "{}", sent(&program));
+    assert_eq!(traces(&program), [""; 0]);
+    // Trusted: texts that trust has listed are read. What runs a program is pending, each by itself.
+    assert_eq!(program.run(&["trust"]).code, Some(0));
+    let ended = look(&program);
+    assert_eq!(ended.code, Some(0), "{} {}", ended.stderr, ended.stdout);
+    for part in ["Hooks of this folder that you have not approved", "MCP servers that you have not approved"] {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    }
+    assert_eq!(traces(&program), [""; 0], "nothing has started");
+    // One hook is approved, and only that one runs.
+    let approved = program.run(&["hooks", "enable", "project:Stop-1", "--yes"]);
+    assert_eq!(approved.code, Some(0), "{} {}", approved.stdout, approved.stderr);
+    let ended = look(&program);
+    let started: Vec<Value> = ended.events().into_iter().filter(|event| event["type"] == "hook.started").collect();
+    assert_eq!((started.len(), &started[0]["event"]), (1, &json!("Stop")), "{}", ended.stdout);
+    assert_eq!(program.run(&["mcp", "enable", "helper", "--yes"]).code, Some(0));
+    program.run(&["mcp", "tools"]);
+    assert_eq!(traces(&program), ["server-started"], "a hook of a folder is in the sandbox");
+    std::fs::remove_file(program.home().join("server-started")).expect("there");
+    // Another version of each is another entry.
+    put_everything(&program, "second");
+    let before = program.provider.requests().len();
+    let ended = look(&program);
+    assert!(!ended.stdout.contains("hook.started"), "{}", ended.stdout);
+    program.run(&["mcp", "tools"]);
+    assert_eq!(traces(&program), [""; 0], "nothing of the second version has started");
+    let later: String =
+        program.provider.requests().iter().skip(before).map(|request| request.body.to_string()).collect();
+    for kind in ["skill", "agent", "instructions"] {
+        assert!(!later.contains(&format!("{CANARY} {kind} second")), "{kind}: {later}");
+    }
+    let listed = program.run(&["extensions", "--json"]).events();
+    for kind in ["mcp", "hook", "skill", "agent"] {
+        let is_pending = |line: &&Value| line["kind"] == kind && line["state"] == "pending";
+        assert!(listed.iter().any(|line| is_pending(&line)), "{kind}: {listed:?}");
+    }
+}

@@ -147,7 +147,7 @@ fn servers_of_the_settings_are_added_switched_and_removed() {
     assert!(tools.iter().any(|tool| tool["tool"] == "look" && tool["readOnly"] == false), "hints are not trusted");
     let doctor = scene.program.run(&["mcp", "doctor"]);
     assert!(
-        doctor.stdout.contains("ok       helper: scripted 1.0, protocol 2025-11-25, 15 tools, 2 resources, 2 prompts"),
+        doctor.stdout.contains("ok       helper: scripted 1.0, protocol 2025-11-25, 16 tools, 2 resources, 2 prompts"),
         "{}",
         doctor.stdout
     );

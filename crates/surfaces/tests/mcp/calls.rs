@@ -19,6 +19,9 @@ checks![
     a_listing_does_not_repeat_what_a_server_writes_to_standard_error,
     a_changed_list_is_there_at_the_next_model_call,
     a_server_that_changes_its_tools_without_end_does_not_fill_the_log,
+    endless_notifications_delay_nothing_and_fill_nothing,
+    ten_thousand_tools_are_bounded_and_told,
+    servers_that_come_and_go_do_not_change_the_beginning_of_the_prompt,
     plan_mode_calls_nothing_that_may_change_something,
 ];
 
@@ -270,4 +273,82 @@ fn plan_mode_calls_nothing_that_may_change_something() {
     assert!(scene.lines("calls").is_empty());
     let told = scene.program.provider.requests().last().expect("a request").body.to_string();
     assert!(told.contains("This is plan mode: nothing is changed or run."), "{told}");
+}
+
+fn endless_notifications_delay_nothing_and_fill_nothing() {
+    let scene = Scene::new().with_server("helper", &[]).listed();
+    scene.program.run(&["rules", "add", "allow", "mcp", "helper:*"]);
+    scene.asks(&[("mcp__helper__chatter", json!({}))]);
+    scene.says("Done.");
+    let running = scene.program.spawn(&["run", "--json", "What do the notes say?"]);
+    wait_until("many notifications", || !scene.lines("chattered").is_empty());
+    let status = std::fs::read_to_string(format!("/proc/{}/status", running.id())).expect("a process");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("memory");
+    let peak: u64 = peak.trim().trim_end_matches(" kB").trim().parse().expect("a number");
+    assert!(peak < 200_000, "{peak} kB");
+    std::fs::write(scene.folder().join("go"), "").expect("writes");
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let events = ended.events();
+    assert!(events.len() < 100 && of(&events, "mcp.listed").len() < 5, "{} events", events.len());
+    assert!(scene.last_message().contains("chattered"), "{}", scene.last_message());
+    // The user can stop one that never ends.
+    std::fs::remove_file(scene.folder().join("go")).expect("there");
+    scene.asks(&[("mcp__helper__chatter", json!({}))]);
+    let running = scene.program.spawn(&["run", "--json", "What do the notes say?"]);
+    wait_until("many notifications", || scene.lines("chattered").len() > 1);
+    running.signal(Signal::INT);
+    assert_eq!(running.wait().code, Some(130));
+}
+
+fn ten_thousand_tools_are_bounded_and_told() {
+    let scene = Scene::new().with_server("helper", &["legion"]);
+    let doctor = scene.program.run(&["mcp", "doctor"]);
+    assert!(doctor.stdout.contains("Only the first 512 tools are used."), "{}", doctor.stdout);
+    scene.program.run(&["rules", "add", "allow", "mcp", "helper:*"]);
+    scene.asks(&[("find_tool", json!({"query": "repeats a text"}))]);
+    scene.asks(&[("use_tool", json!({"name": "mcp__helper__echo", "input": {"text": "found"}}))]);
+    scene.says("Done.");
+    let ran = scene.program.run(&["run", "--json", "What do the notes say?"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let events = ran.events();
+    let listed: usize = of(&events, "mcp.listed").iter().map(|event| event.to_string().len()).sum();
+    assert!(listed < 700_000, "{listed} bytes in the log");
+    assert!(scene.last_message().contains("found"), "{}", scene.last_message());
+    let sent = scene.program.provider.requests().iter().map(|request| request.raw.len()).max();
+    assert!(sent.is_some_and(|bytes| bytes < 100_000), "{sent:?} bytes are sent at most");
+}
+
+fn servers_that_come_and_go_do_not_change_the_beginning_of_the_prompt() {
+    // Tools that are found instead of offered, from the first request on.
+    let scene = Scene::new().with_server("helper", &["many"]);
+    let turn = |first: bool| {
+        scene.says("Done.");
+        let session = if first { "--json" } else { "--continue" };
+        let ran = scene.program.run(&["run", session, "What do the notes say?"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    };
+    turn(true);
+    scene.program.run(&["mcp", "tools"]);
+    turn(false);
+    let argv = scene.argv(&[]);
+    let words: Vec<&str> = ["mcp", "add", "second", "--"].into_iter().chain(argv.iter().map(String::as_str)).collect();
+    assert_eq!(scene.program.run(&words).code, Some(0));
+    turn(false);
+    scene.program.run(&["mcp", "tools"]);
+    turn(false);
+    assert_eq!(scene.program.run(&["mcp", "disable", "helper"]).code, Some(0));
+    turn(false);
+    assert_eq!(scene.program.run(&["mcp", "remove", "second"]).code, Some(0));
+    turn(false);
+    assert_eq!(scene.program.run(&["mcp", "enable", "helper"]).code, Some(0));
+    turn(false);
+    let requests = scene.program.provider.requests();
+    let beginning = |body: &serde_json::Value| [body["system"].to_string(), body["tools"].to_string()];
+    let first = beginning(&requests[0].body);
+    assert!(first[1].contains("find_tool"), "{}", first[1]);
+    for (number, request) in requests.iter().enumerate() {
+        assert_eq!(beginning(&request.body), first, "request {number}");
+    }
+    assert_eq!(requests.len(), 7);
 }

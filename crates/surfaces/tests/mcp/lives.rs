@@ -1,15 +1,18 @@
 //! Nothing that a server starts outlives the program, however the program ends.
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
+use trimtab_testkit::dice::Dice;
+use trimtab_testkit::provider::{Answer, Reply};
 
 use crate::checks;
-use crate::scene::{Scene, processes_with, wait_until};
+use crate::scene::{Scene, checkpoint, processes_with, wait_until};
 
 checks![
     a_server_and_its_family_end_with_the_program,
     a_server_that_is_switched_off_ends_while_the_program_goes_on,
-    a_hundred_starts_and_kills_leave_no_process
+    a_hundred_starts_and_kills_leave_no_process,
+    kills_and_restarts_lose_no_session_and_leave_no_process,
 ];
 
 /// Processes of the scripted server of this scene.
@@ -80,4 +83,71 @@ fn a_hundred_starts_and_kills_leave_no_process() {
     }
     assert!(!scene.lines("started").is_empty(), "some of them have started");
     wait_until("no process of the server", || servers(&scene).is_empty());
+}
+
+/// The program and its servers are killed at all moments of requests, and started again. `TRIMTAB_MCP_KILLS` says how often.
+fn kills_and_restarts_lose_no_session_and_leave_no_process() {
+    let rounds = std::env::var("TRIMTAB_MCP_KILLS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(12);
+    let scene = Scene::new().with_server("helper", &["family", "stubborn"]).listed();
+    scene.program.run(&["rules", "add", "allow", "mcp", "helper:*"]);
+    let (seed, _) = Dice::seed_and_lines(0);
+    let mut dice = Dice::new(seed);
+    let mut sent = 0;
+    scene.program.provider.answer_with(|request| {
+        Answer::anthropic(match request.body["messages"].to_string().contains("tool_result") {
+            true => Reply::new().text(["Done."]),
+            false => Reply::new().tool("toolu_1", "mcp__helper__slow", ["{}"]),
+        })
+    });
+    for round in 0..rounds {
+        let calls = scene.lines("calls").len();
+        let _ = std::fs::remove_file(scene.folder().join("go"));
+        let running = scene.program.spawn(&["run", "--json", &format!("What do the notes say? {round}")]);
+        let kills_server = dice.once_in(3);
+        if kills_server || dice.once_in(2) {
+            wait_until("the call", || scene.lines("calls").len() > calls);
+        } else {
+            std::thread::sleep(std::time::Duration::from_millis(dice.below(200)));
+        }
+        if kills_server {
+            // A server that dies ends its call and not the request.
+            for process in servers(&scene) {
+                let id = process.split(' ').next().and_then(|id| id.parse().ok()).and_then(Pid::from_raw);
+                // Its supervisor may have ended it first.
+                let _ = kill_process(id.expect("a process"), Signal::KILL);
+            }
+            let ended = running.wait();
+            assert_eq!(ended.code, Some(0), "seed {seed:#x}, round {round}: {} {}", ended.stdout, ended.stderr);
+            sent += 1;
+        } else {
+            running.signal(Signal::KILL);
+            // Its last line may be cut.
+            sent += usize::from(running.wait().stdout.contains("request.received"));
+            std::fs::write(scene.folder().join("go"), "").expect("writes");
+            let mut resumed = scene.program.run(&["resume", "--json"]);
+            // Its end is unknown: it is asked about, and not repeated.
+            if resumed.code == Some(3) {
+                let asked = checkpoint(&resumed);
+                resumed = scene.program.run(&["answer", "--json", &asked, "skip"]);
+            }
+            assert!(resumed.code.is_some_and(|code| code <= 1), "seed {seed:#x}, round {round}: {}", resumed.stdout);
+        }
+        wait_until("no process of the server", || servers(&scene).is_empty());
+    }
+    let family = scene.lines("family");
+    for shell in &family {
+        wait_until("no process of its family", || !std::path::Path::new(&format!("/proc/{shell}/status")).exists());
+    }
+    assert_eq!(scene.program.run(&["jobs", "--json"]).stdout, "", "nothing is left undone");
+    let listed = scene.program.run(&["sessions", "list", "--json"]).events();
+    assert!(
+        listed.len() >= sent && sent > 0,
+        "seed {seed:#x}: {sent} requests were accepted, {} are listed",
+        listed.len()
+    );
+    for session in &listed {
+        let id = session["session"].as_str().or(session["id"].as_str()).expect("an ID");
+        assert_eq!(scene.program.run(&["sessions", "show", id]).code, Some(0), "{id}");
+    }
+    println!("    {rounds} rounds, {sent} accepted, {} starts of a server, seed {seed:#x}", family.len());
 }

@@ -13,11 +13,12 @@ use trimtab_testkit::terminal::Terminal;
 
 use crate::checks;
 use crate::elicitation::open_question;
-use crate::scene::{Scene, wait_until};
+use crate::scene::{Scene, of, wait_until};
 
 checks![
     servers_from_npm_are_listed_and_called,
     everything_that_server_everything_offers_works,
+    a_task_reads_files_and_remembers_with_servers_from_npm,
     everything_that_server_everything_offers_works_at_a_terminal,
     a_server_of_the_python_library_takes_a_login,
 ];
@@ -266,6 +267,41 @@ fn servers_from_npm_are_listed_and_called() {
     scene.asks(&[("use_tool", json!({"name": "mcp__everything__echo", "input": {"message": "hi"}}))]);
     let asked = scene.program.run(&["run", "--json", "What do the notes say?"]);
     assert_eq!(asked.code, Some(3), "{}", asked.stdout);
+}
+
+/// A task in a request: it reads with `server-filesystem`, and writes to the graph of `server-memory`, which has it afterwards.
+fn a_task_reads_files_and_remembers_with_servers_from_npm() {
+    let Some(folder) = installed() else { return };
+    let scene = Scene::new();
+    let project = scene.program.project().display().to_string();
+    add(&scene, &folder, "filesystem", &[project.as_str()]);
+    add(&scene, &folder, "memory", &[]);
+    assert_eq!(scene.program.run(&["mcp", "tools"]).code, Some(0));
+    for server in ["filesystem", "memory"] {
+        scene.program.run(&["rules", "add", "allow", "mcp", &format!("{server}:*")]);
+    }
+    std::fs::write(scene.program.project().join("team.txt"), "Ada maintains the parser.\n").expect("writes");
+    let file = format!("{project}/team.txt");
+    let report = format!("{project}/report.txt");
+    let entity =
+        json!({"entities": [{"name": "Ada", "entityType": "person", "observations": ["maintains the parser"]}]});
+    scene.asks(&[("mcp__filesystem__read_text_file", json!({"path": file}))]);
+    scene.asks(&[("mcp__memory__create_entities", entity)]);
+    scene.asks(&[("mcp__memory__search_nodes", json!({"query": "Ada"}))]);
+    scene.asks(&[("mcp__filesystem__write_file", json!({"path": report, "content": "Ada: parser\n"}))]);
+    scene.says("Done.");
+    let ran = scene.program.run(&["run", "--json", "Remember who maintains what, and write a report"]);
+    assert_eq!(ran.code, Some(0), "{} {}", ran.stderr, ran.stdout);
+    let events = ran.events();
+    let finished = of(&events, "tool.finished");
+    let previews: Vec<&str> = finished.iter().filter_map(|event| event["preview"].as_str()).collect();
+    assert_eq!(previews.len(), 4, "{previews:?}");
+    assert!(previews[0].contains("Ada maintains the parser."), "{previews:?}");
+    assert!(previews[2].contains("maintains the parser"), "{previews:?}");
+    assert_eq!(std::fs::read_to_string(report).expect("written"), "Ada: parser\n");
+    // The graph outlives its server, which has ended with the request.
+    let found = scene.program.run(&["mcp", "call", "memory", "open_nodes", r#"{"names": ["Ada"]}"#]);
+    assert!(found.stdout.contains("maintains the parser"), "{} {}", found.stdout, found.stderr);
 }
 
 /// A server of the official Python library, which checks PKCE, the resource of each token, and its end.

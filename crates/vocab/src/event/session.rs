@@ -19,6 +19,9 @@ pub enum SessionFact {
         /// The session that was handed off to it, or that it was forked from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent_session_id: Option<SessionId>,
+        /// The program that the conversation was imported from: `claude` or `codex`. Such a session takes no requests.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        imported: Option<String>,
     },
     /// It got a name.
     #[serde(rename = "session.titled")]

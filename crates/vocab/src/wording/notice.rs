@@ -11,6 +11,10 @@ sentences! {
         Objection(objection: Objection) => "{objection}",
         // From elsewhere: a provider's warning, or a model's.
         Words(words: String) => "{words}",
+        // Sessions of other programs.
+        Imported(program: String) =>
+            "Imported from {program}. This session is read-only. `/handoff` continues it in a new session.",
+        ImportedPartly(messages: Plural) => "The session is too long: {messages} at its beginning were not imported.",
         // Sub-tasks.
         NotBrokenDown(reason: String) => "Not broken down into sub-tasks: {reason}. The request runs as one task.",
         BrokenDown(reason: String) => "Broken down into {reason}.",

@@ -20,7 +20,7 @@ use super::{
 pub trait SessionStore: Send + Sync {
     /// Makes a session with its first inputs.
     async fn create_session(&self, row: SessionRow, inputs: Vec<NewInput>) -> Result<()>;
-    /// Makes a session that begins with a log. [`StoreError::Taken`] when its name is in use; then nothing was done.
+    /// Makes a session that begins with a log. Without a parent, it is as old as its row says. [`StoreError::Taken`] when its name is in use; then nothing was done.
     async fn create_child(&self, child: SeededSession) -> Result<()>;
     async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>>;
     /// All sessions, those first that were used last, and of these the youngest; of one folder if it is given.

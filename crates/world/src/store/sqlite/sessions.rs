@@ -147,11 +147,14 @@ pub(super) fn insert_session(tx: &Transaction<'_>, row: &SessionRow) -> Result<(
 }
 
 /// Makes a session with its log; what it shares with its parent is stored once. It is as new as its parent
-/// becomes by the same step, and younger: of the two it is listed first.
+/// becomes by the same step, and younger: of the two it is listed first. Without a parent, it is as old as it says.
 pub(super) fn insert_child(tx: &Transaction<'_>, child: &SeededSession, now: Time) -> Result<()> {
+    let Some(parent) = &child.row.parent else {
+        insert_session(tx, &child.row)?;
+        return insert_events(tx, &child.row.id, &child.events);
+    };
     insert_session(tx, &SessionRow { created: now, updated: now, ..child.row.clone() })?;
     insert_events(tx, &child.row.id, &child.events)?;
-    let Some(parent) = &child.row.parent else { return Ok(()) };
     let mut share = tx.prepare_cached(
         "INSERT INTO refs (key, session, hash) SELECT ?1, ?2, hash FROM refs WHERE key = ?3 AND session = ?4",
     )?;
