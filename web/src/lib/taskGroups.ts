@@ -1,0 +1,73 @@
+// Tasks by day: what is late first, then each day by its name, and last what has none.
+
+import { day } from './format';
+
+export interface Task {
+  id: number;
+  title: string;
+  notes?: string;
+  category?: string;
+  priority: string;
+  scheduledFor: string | null;
+  timeOfDay: string | null;
+  completed: boolean;
+  recurrence?: { type: string; interval?: number; weekdays?: string[]; until?: string | null };
+  completedDates?: string[];
+  tags?: string[];
+  /** In a view by day: the day this line is about, and whether it is done then. */
+  date?: string | null;
+  done?: boolean;
+  overdue?: boolean;
+}
+
+export interface TaskGroup {
+  name: string;
+  /** The day that a task gets here; nothing where it loses its day. A group of many days gives none. */
+  gives?: string | null;
+  tasks: Task[];
+}
+
+export const repeats = (task: Task) => task.recurrence !== undefined && task.recurrence.type !== 'none';
+export const dayOf = (task: Task) => task.date ?? task.scheduledFor;
+
+/** A day so many days later. Days have no time zone here. */
+export function shifted(date: string, by: number): string {
+  return new Date(Date.parse(`${date}T00:00Z`) + by * 86_400_000).toISOString().slice(0, 10);
+}
+
+export function dayName(date: string, today: string): string {
+  if (date === today) return 'Today';
+  if (today && date === shifted(today, 1)) return 'Tomorrow';
+  return day(date, today);
+}
+
+/** `targets`: the days of the coming week stand there, too, so that a task can be put into each of them. */
+export function grouped(tasks: Task[], today: string, targets = false): TaskGroup[] {
+  const late: Task[] = [];
+  const days = new Map<string, Task[]>();
+  const none: Task[] = [];
+  if (targets && today) for (let at = 0; at < 7; at++) days.set(shifted(today, at), []);
+  for (const task of tasks) {
+    const date = dayOf(task);
+    if (!date) none.push(task);
+    else if (task.overdue) late.push(task);
+    else days.set(date, [...(days.get(date) ?? []), task]);
+  }
+  const dated = [...days].sort(([one], [other]) => one.localeCompare(other)).map(([date, tasks]) => ({ name: dayName(date, today), gives: date, tasks }));
+  return [
+    ...(late.length ? [{ name: 'Overdue', tasks: late }] : []),
+    ...dated,
+    ...(none.length || targets ? [{ name: 'No date', gives: null, tasks: none }] : []),
+  ];
+}
+
+const UNITS: Record<string, string> = { daily: 'day', weekly: 'week', monthly: 'month', yearly: 'year' };
+
+/** `every day`, `every 2 weeks on Mon and Thu`. */
+export function rhythm({ type, interval = 1, weekdays = [] }: NonNullable<Task['recurrence']>): string {
+  if (type === 'none') return '';
+  if (type === 'weekdays') return 'every weekday';
+  const unit = UNITS[type] ?? type;
+  const names = weekdays.map((name) => name.charAt(0).toUpperCase() + name.slice(1));
+  return `every ${interval > 1 ? `${interval} ${unit}s` : unit}${names.length ? ` on ${names.join(', ')}` : ''}`;
+}
