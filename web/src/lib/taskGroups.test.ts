@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { grouped, rhythm, shifted, type Task } from './taskGroups';
+import { grouped, places, rhythm, shifted, type Task } from './taskGroups';
 
 const task = (id: number, more: Partial<Task> = {}): Task => ({ id, title: `task ${id}`, priority: 'medium', scheduledFor: null, timeOfDay: null, completed: false, ...more });
 
@@ -15,8 +15,7 @@ test('tasks stand under the names of their days, late ones first and dateless on
 });
 
 test('while a task is dragged, every day of the week can take it', () => {
-  const groups = grouped([], '2026-11-28', true);
-  expect(groups.map((group) => group.gives)).toEqual(['2026-11-28', '2026-11-29', '2026-11-30', '2026-12-01', '2026-12-02', '2026-12-03', '2026-12-04', null]);
+  expect(places('2026-11-28').map((place) => place.gives)).toEqual(['2026-11-28', '2026-11-29', '2026-11-30', '2026-12-01', '2026-12-02', '2026-12-03', '2026-12-04', null]);
 });
 
 test('days are counted without time zones, and a rhythm is words', () => {

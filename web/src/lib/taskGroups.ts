@@ -41,12 +41,10 @@ export function dayName(date: string, today: string): string {
   return day(date, today);
 }
 
-/** `targets`: the days of the coming week stand there, too, so that a task can be put into each of them. */
-export function grouped(tasks: Task[], today: string, targets = false): TaskGroup[] {
+export function grouped(tasks: Task[], today: string): TaskGroup[] {
   const late: Task[] = [];
   const days = new Map<string, Task[]>();
   const none: Task[] = [];
-  if (targets && today) for (let at = 0; at < 7; at++) days.set(shifted(today, at), []);
   for (const task of tasks) {
     const date = dayOf(task);
     if (!date) none.push(task);
@@ -57,8 +55,14 @@ export function grouped(tasks: Task[], today: string, targets = false): TaskGrou
   return [
     ...(late.length ? [{ name: 'Overdue', tasks: late }] : []),
     ...dated,
-    ...(none.length || targets ? [{ name: 'No date', gives: null, tasks: none }] : []),
+    ...(none.length ? [{ name: 'No date', gives: null, tasks: none }] : []),
   ];
+}
+
+/** Where a task can be put that is dragged: the days of the coming week, or no day. */
+export function places(today: string): { name: string; gives: string | null }[] {
+  const week = today ? Array.from({ length: 7 }, (_, at) => shifted(today, at)) : [];
+  return [...week.map((date) => ({ name: dayName(date, today), gives: date })), { name: 'No date', gives: null }];
 }
 
 const UNITS: Record<string, string> = { daily: 'day', weekly: 'week', monthly: 'month', yearly: 'year' };
