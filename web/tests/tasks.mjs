@@ -43,7 +43,7 @@ await browse(async ({ page, root }) => {
   await form.getByLabel('Tags').fill('#garden, tools');
   await form.getByRole('button', { name: 'Save' }).click();
   const axe = page.locator('li', { hasText: 'Sharpen the axe' });
-  await axe.getByText(/↻ every week/).waitFor();
+  await axe.getByText(/↻ weekly/).waitFor();
   const { notes, priority, category, tags, timeOfDay, recurrence } = await stored('Sharpen the axe');
   assert.deepEqual([notes, priority, category, tags, timeOfDay, recurrence.type], ['In the shed', 'high', 'habit', ['garden', 'tools'], '09:00', 'weekly']);
   await page.getByRole('button', { name: 'Edit Sharpen the axe' }).click();
@@ -53,7 +53,7 @@ await browse(async ({ page, root }) => {
   await again.getByRole('button', { name: 'Save' }).click();
   await axe.getByText('↻ every 3 days').waitFor();
   await page.getByRole('status').getByRole('button', { name: 'Undo' }).click();
-  await axe.getByText(/↻ every week/).waitFor();
+  await axe.getByText(/↻ weekly/).waitFor();
 
   // A task goes to another day by keys and by the pointer, and what was done can be undone.
   await add('Plan the garden', 'tomorrow');

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { grouped, places, rhythm, shifted, type Task } from './taskGroups';
+import { grouped, places, shifted, type Task } from './taskGroups';
+import { rhythm } from './taskPreview';
 
 const task = (id: number, more: Partial<Task> = {}): Task => ({ id, title: `task ${id}`, priority: 'medium', scheduledFor: null, timeOfDay: null, completed: false, ...more });
 
@@ -21,7 +22,7 @@ test('while a task is dragged, every day of the week can take it', () => {
 test('days are counted without time zones, and a rhythm is words', () => {
   expect(shifted('2026-03-28', 2)).toBe('2026-03-30');
   expect(shifted('2026-01-01', -1)).toBe('2025-12-31');
-  expect(rhythm({ type: 'weekly', interval: 2, weekdays: ['mon', 'thu'] })).toBe('every 2 weeks on Mon, Thu');
-  expect(rhythm({ type: 'weekdays' })).toBe('every weekday');
-  expect(rhythm({ type: 'daily' })).toBe('every day');
+  expect(rhythm({ type: 'weekly', interval: 2, weekdays: ['mon', 'thu'] })).toBe('every 2 weeks on Mon and Thu');
+  expect(rhythm({ type: 'weekdays' })).toBe('weekdays');
+  expect(rhythm({ type: 'daily' })).toBe('daily');
 });

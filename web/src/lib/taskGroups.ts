@@ -64,14 +64,3 @@ export function places(today: string): { name: string; gives: string | null }[] 
   const week = today ? Array.from({ length: 7 }, (_, at) => shifted(today, at)) : [];
   return [...week.map((date) => ({ name: dayName(date, today), gives: date })), { name: 'No date', gives: null }];
 }
-
-const UNITS: Record<string, string> = { daily: 'day', weekly: 'week', monthly: 'month', yearly: 'year' };
-
-/** `every day`, `every 2 weeks on Mon and Thu`. */
-export function rhythm({ type, interval = 1, weekdays = [] }: NonNullable<Task['recurrence']>): string {
-  if (type === 'none') return '';
-  if (type === 'weekdays') return 'every weekday';
-  const unit = UNITS[type] ?? type;
-  const names = weekdays.map((name) => name.charAt(0).toUpperCase() + name.slice(1));
-  return `every ${interval > 1 ? `${interval} ${unit}s` : unit}${names.length ? ` on ${names.join(', ')}` : ''}`;
-}
