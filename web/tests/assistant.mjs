@@ -1,6 +1,7 @@
 // The assistant's panel, as its documents describe it: what is sent, what is shown, and what waits for a person.
 
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
 import { becomes, browse } from './browse.mjs';
 
 /** An answer of the stream, in the documented pieces. */
@@ -129,6 +130,42 @@ await browse(
     await page.getByText('Bob is moved.').waitFor();
     assert.deepEqual([asked.at(-1).mode, asked.at(-1).clarify.selection], ['auto', { ids: [1], date: '2026-12-01', priority: null }]);
 
+    // Several tasks answer a question together.
+    answer = () => stream(pieces(['clarify', { question: 'Which ones?', options: [1, 2, 3].map((id) => ({ id, title: `Call ${id}`, scheduledFor: null })) }], ['done', 'true']));
+    await say('Move the calls');
+    await page.getByText('Which ones?').waitFor();
+    answer = () => stream(pieces(['result', { text: 'Two are moved.', operations: [] }], ['done', 'true']));
+    await page.getByRole('button', { name: 'Choose several' }).click();
+    await page.getByRole('button', { name: 'Call 1', exact: true }).click();
+    await page.getByRole('button', { name: 'Call 2', exact: true }).click();
+    await page.getByRole('button', { name: 'Call 3', exact: true }).click();
+    await page.getByRole('button', { name: 'Call 2', exact: true }).click();
+    await page.getByRole('button', { name: 'Answer with 2 tasks' }).click();
+    await page.getByText('Two are moved.').waitFor();
+    assert.deepEqual(asked.at(-1).clarify.selection.ids, [1, 3]);
+    assert.match(asked.at(-1).message, /^Call 1 and Call 3/);
+
+    // What touches many tasks is warned about before anything is pressed, and what touches few is not.
+    const bulk = (value) => ({ op: { op: 'bulk_update', where: { priority: 'low' }, set: { priority: value } }, errors: [] });
+    const tried = [];
+    await page.route('**/api/llm/dryrun', async (route) => {
+      const { operations } = route.request().postDataJSON();
+      tried.push(operations);
+      const warnings = operations[0].set.priority === 'high' ? ['51 tasks will be changed.'] : [];
+      await route.fulfill({ json: { results: operations.map(() => ({ valid: true, errors: [] })), summary: {}, warnings } });
+    });
+    const warning = page.locator('.operations').getByRole('alert');
+    answer = () => stream(pieces(['result', { text: 'Few.', operations: [bulk('medium')] }], ['done', 'true']));
+    await say('Raise a few');
+    await page.getByText('1 proposed').waitFor();
+    await becomes(() => tried.length, 1, 'it is tried out at once');
+    assert.equal(await warning.count(), 0);
+    answer = () => stream(pieces(['result', { text: 'Many.', operations: [bulk('high')] }], ['done', 'true']));
+    await say('Raise them all');
+    await warning.getByText('51 tasks will be changed.').waitFor();
+    await page.getByRole('button', { name: 'Discard the proposal' }).click();
+    await page.unroute('**/api/llm/dryrun');
+
     // A newer message takes the place of one that is being answered, and what that was not answered with is no turn.
     let free;
     const first = new Promise((resolve) => (free = resolve));
@@ -152,6 +189,38 @@ await browse(
     await say('Hi');
     await page.getByText('Hello.').waitFor();
     assert.deepEqual([asked.at(-1).mode, asked.at(-1).clarify], ['chat', undefined]);
+
+    // While the summary is still being written, the list is there and can be chosen from.
+    await page.unroute('**/api/assistant/message/stream**');
+    let sent;
+    const slow = createServer((_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      sent = (...more) => response.write(pieces(...more));
+      sent(['stage', { stage: 'proposing' }]);
+    });
+    await new Promise((listening) => slow.listen(0, '127.0.0.1', listening));
+    await page.route('**/api/assistant/message/stream**', (route) => route.continue({ url: `http://127.0.0.1:${slow.address().port}/` }));
+    await say('Take your time');
+    await bubbles.last().getByText('Planning…').waitFor();
+    sent(['ops', { version: 1, operations: [op('update', 1), op('complete', 2)], validCount: 2, invalidCount: 0 }], ['stage', { stage: 'validating' }]);
+    await page.getByText('2 proposed').waitFor();
+    await bubbles.last().getByText('Validating…').waitFor();
+    await boxes.nth(1).uncheck();
+    sent(['stage', { stage: 'summarizing' }], ['summary', { text: 'Two chan' }]);
+    await bubbles.last().getByText('Two chan').waitFor();
+    await bubbles.last().getByText('Summarizing…').waitFor();
+    assert.deepEqual([await boxes.nth(0).isChecked(), await boxes.nth(1).isChecked()], [true, false]);
+    sent(['summary', { text: 'Two changes.' }], ['result', { text: 'Two changes.', operations: [op('update', 1), op('complete', 2)] }], ['done', 'true']);
+    await bubbles.last().getByText('Two changes.', { exact: true }).waitFor();
+    await becomes(() => bubbles.last().innerText(), 'Two changes.', 'no stage is left');
+    assert.deepEqual([await boxes.nth(0).isChecked(), await boxes.nth(1).isChecked()], [true, false], 'what was left out stays left out');
+    await page.reload();
+    await page.getByText('2 proposed').waitFor();
+    assert.deepEqual([await boxes.nth(0).isChecked(), await boxes.nth(1).isChecked()], [true, false], 'also after a reload');
+    slow.closeAllConnections();
+    slow.close();
+    await page.unroute('**/api/assistant/message/stream**');
+    await page.route('**/api/assistant/message/stream**', async (route) => route.fulfill(await answer()));
 
     // A stream that breaks is followed by one POST; if that fails too, the bubble says so and the box is free.
     answer = () => ({ status: 500, body: '' });

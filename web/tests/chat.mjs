@@ -27,7 +27,10 @@ await browse(async ({ page }) => {
   await question.waitFor({ state: 'detached' });
 
   await log.getByText('✓ Done').waitFor();
-  assert.match(await log.innerText(), /Your answer:\s*Allow this time\s*· echo made/);
+  // What was allowed is told once, in the card of the command, and not as a question that was answered.
+  const card = log.locator('.tool.card', { hasText: 'echo made > made.txt' });
+  await card.getByText('Allowed by you').waitFor();
+  assert.equal(await log.getByText('Run this command?').count(), 0);
   await log.getByRole('heading', { name: 'What was done' }).waitFor();
   await log.locator('strong', { hasText: 'bold words' }).waitFor();
   await log.locator('.hljs-keyword', { hasText: 'fn' }).waitFor();

@@ -1,13 +1,27 @@
-// Pictures of every view, on phones and on a desk, light and dark. Started by `scripts/screenshots`.
+// Pictures of every view, on phones and on a desk, light and dark; or only those of the guide. Started by
+// `scripts/screenshots`.
 
 import { begin, browse, press } from './browse.mjs';
 
 const folder = process.argv[3];
+/** The pictures of the guide: one for each state, a phone for what is answered on the way. */
+const isGuide = process.argv[4] === 'guide';
+const PHONE = ['command'];
+const KEPT = ['home', 'question', 'plan', 'command', 'work', 'changes', 'files', 'trace', 'tasks', 'settings', 'extensions', 'usage'];
 const sizes = [[1440, 900, 'wide'], [1280, 800, 'desk'], [390, 844, 'phone'], [360, 740, 'small']];
 
 await browse(async ({ page, root }) => {
   /** The page as it is, in every size and both looks. */
   async function shoot(name) {
+    if (isGuide) {
+      if (!KEPT.includes(name)) return;
+      await page.setViewportSize(PHONE.includes(name) ? { width: 390, height: 844 } : { width: 1280, height: 800 });
+      await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
+      await page.waitForTimeout(300);
+      await page.screenshot({ path: `${folder}/web-${name}.png` });
+      await page.setViewportSize({ width: 1280, height: 800 });
+      return;
+    }
     for (const [width, height, size] of sizes) {
       for (const colorScheme of ['light', 'dark']) {
         await page.setViewportSize({ width, height });
@@ -54,11 +68,17 @@ await browse(async ({ page, root }) => {
   await page.getByRole('region', { name: 'Trace' }).locator('summary').first().waitFor();
   await shoot('trace');
 
+  await page.goto(`${root}/${session}/files`);
+  await page.getByRole('treeitem', { name: 'README.md', exact: true }).click();
+  await page.getByRole('region', { name: 'Files' }).getByText('Says hello.').waitFor();
+  await shoot('files');
+
   // Tasks, and what the assistant would do with them.
   await page.goto(`${root}/#/tasks`);
   await page.getByRole('button', { name: 'All', exact: true }).click();
-  for (const title of ['Write the release notes', 'Fix the failing test']) {
+  for (const [title, when] of [['Write the release notes', 'today 9am'], ['Fix the failing test', 'tomorrow']]) {
     await page.getByLabel('A new task').fill(title);
+    await page.getByLabel('When', { exact: true }).fill(when);
     await page.keyboard.press('Enter');
     await page.getByLabel(`Done: ${title}`).waitFor();
   }

@@ -23,14 +23,17 @@ const queryOf = (folder: string, path: string) => new URLSearchParams({ ...(fold
 /** Where a frame finds an HTML file as a page without scripts and network. */
 export const previewOf = (folder: string, path: string): string => `/api/files/preview?${queryOf(folder, path)}`;
 
-/** What can be named with an `@`: files, and resources of MCP servers with what they are. */
+/** What can be named with an `@`: files, agents, and resources of MCP servers, with what they are. */
 export async function mentionsOf(folder: string): Promise<{ files: string[]; notes: Map<string, string> }> {
   const query = folder ? `?${new URLSearchParams({ folder })}` : '';
-  const [{ files }, { resources }] = await Promise.all([
+  const [{ files }, { resources }, { extensions }] = await Promise.all([
     filesOf(folder),
     get<Given<'ResourceNames'>>(`/resources${query}`).catch(() => ({ resources: [] })),
+    get<Given<'ExtensionList'>>(`/extensions${query}`).catch(() => ({ extensions: [] })),
   ]);
-  const notes = new Map(resources.map((one) => [one.mention, one.description ?? one.name]));
+  // One that waits for its approval cannot be called.
+  const agents = extensions.filter((one) => one.kind === 'agent' && one.state === 'loaded').map((one) => [`agent-${one.name}`, one.description || 'agent'] as const);
+  const notes = new Map([...agents, ...resources.map((one) => [one.mention, one.description ?? one.name] as const)]);
   return { files: [...files, ...notes.keys()], notes };
 }
 

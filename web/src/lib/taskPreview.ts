@@ -40,12 +40,25 @@ const bracketed = (parts: string[]) => (parts.length ? `  (${parts.join('; ')})`
 const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
 const first = (items: string[], most = 5) => (items.length > most ? `${items.slice(0, most).join(', ')}, and ${items.length - most} more` : list(items));
 
-function repetition({ type = 'none', interval = 1, weekdays = [], until }: { type?: string; interval?: number; weekdays?: string[]; until?: string | null }): string {
+interface Recurrence {
+  type?: string;
+  interval?: number;
+  weekdays?: string[];
+  until?: string | null;
+}
+
+/** `monthly`, `every 2 weeks on Mon and Thu`. */
+export function rhythm({ type = 'none', interval = 1, weekdays = [] }: Recurrence): string {
   if (type === 'none') return '';
   const base = interval === 1 || type === 'weekdays' ? type : `every ${plural(interval, UNITS[type] ?? type)}`;
   const names = type === 'weekdays' ? [] : weekdays.map((name) => `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`);
-  const rhythm = names.length ? `${base} on ${list(names)}` : base;
-  return until ? `${rhythm} until ${day(until, '')}` : `${rhythm}, without an end`;
+  return names.length ? `${base} on ${list(names)}` : base;
+}
+
+function repetition(recurrence: Recurrence): string {
+  const words = rhythm(recurrence);
+  if (!words) return '';
+  return recurrence.until ? `${words} until ${day(recurrence.until, '')}` : `${words}, without an end`;
 }
 
 function value(of: unknown): string {

@@ -97,6 +97,9 @@ this, these, here, our, my, file, files, folder, code, repo, repository, project
 tests, module, script, page, readme, docs, changelog, commit, commits, branch, user story, user stories, ticket, \
 issue, bug, bugs, api, endpoint, endpoints, component, dependency, dependencies, save, markdown, html, json, todo, todos";
 
+/// Those of them that people say of their own life as well.
+const OF_PEOPLE: [&str; 5] = ["this", "these", "here", "our", "my"];
+
 /// What speaks of what is here.
 const HERE: &str = "\
 this, these, here, our, my, mine, the file, the files, the code, the repo, the repository, the project, \
@@ -233,12 +236,42 @@ pub(super) fn after_lead(sentence: &str) -> &str {
     rest
 }
 
-/// Whether words ask for a picture: they begin with a verb that makes one, and name what is made as a picture, or
-/// only draw. A file that they name makes it work on files, unless the picture is only to be about that file.
+/// Whether words ask for a picture, in any of their sentences. A file that they name makes it work on files, unless the
+/// picture is only to be about that file. What asks for something else first is work, too.
 fn is_picture(all: &str) -> bool {
+    if has(all, OF_FILES) || names_a_path(&without_subjects(all)) {
+        return false;
+    }
+    if asks_for_picture(all) {
+        return true;
+    }
+    let mut later = sentences(all).skip_while(|sentence| is_statement(sentence));
+    let is_work = listed(OF_WORK).filter(|word| !OF_PEOPLE.contains(word)).any(|word| contains_word(all, word));
+    // After a statement, a verb alone may be about what the statement describes.
+    !is_work && later.next().is_some_and(|sentence| names_picture(sentence) && asks_for_picture(sentence))
+}
+
+/// Whether a sentence neither asks for anything nor about anything.
+fn is_statement(sentence: &str) -> bool {
+    let is_drawn = listed(DRAWING).any(|verb| begins(after_lead(sentence), verb));
+    let is_question = sentence.ends_with('?') || listed(ASKING).any(|word| begins(sentence, word));
+    !is_drawn && !is_question && wished(sentence).is_none()
+}
+
+/// Whether a sentence names a picture, or draws something that it introduces: "draw a fox", not "draw the shape".
+fn names_picture(sentence: &str) -> bool {
+    let phrase = after_lead(sentence);
+    let mut words = phrase.split(|c: char| !c.is_alphanumeric());
+    ["draw a", "draw an", "draw me", "paint a", "sketch a"].iter().any(|lead| begins(phrase, lead))
+        || words.any(count::is_noun)
+        || contains_word(phrase, "artwork")
+}
+
+/// Whether words begin with a verb that makes a picture, and name what is made as one, or only draw.
+fn asks_for_picture(all: &str) -> bool {
     let phrase = after_lead(after_subject(after_lead(all)));
     let Some(verb) = listed(DRAWING).find(|verb| begins(phrase, verb)) else { return false };
-    if has(all, OF_FILES) || names_a_path(&without_subjects(all)) || has(phrase, DRAWN_FROM) {
+    if has(phrase, DRAWN_FROM) {
         return false;
     }
     let first = sentences(phrase).next().unwrap_or(phrase);
@@ -405,6 +438,56 @@ mod tests {
             ("Write tests", false),
         ] {
             assert_eq!(read(words).prose, wanted, "{words}");
+        }
+    }
+
+    /// The documented phrases, each by itself: at the beginning, in the middle of a request, and after an introduction.
+    macro_rules! picture_phrases {
+        ($($name:ident: $phrase:literal,)*) => {$(
+            #[test]
+            fn $name() {
+                for words in [
+                    format!("{} of a fox", $phrase),
+                    format!("My shop is called Crumb. Please {} of a loaf.", $phrase),
+                    format!("We open in May.\nOur colors are red and gold.\n{} of a ship!", $phrase),
+                ] {
+                    assert!(read(&words).picture, "{words}");
+                }
+            }
+        )*};
+    }
+
+    picture_phrases! {
+        create_an_image_asks_for_a_picture: "create an image",
+        generate_an_image_asks_for_a_picture: "generate an image",
+        make_an_image_asks_for_a_picture: "make an image",
+        draw_asks_for_a_picture: "draw a portrait",
+        create_a_picture_asks_for_a_picture: "create a picture",
+        generate_a_picture_asks_for_a_picture: "generate a picture",
+        create_icon_asks_for_a_picture: "create icon",
+        create_icons_asks_for_a_picture: "create icons",
+        generate_icon_asks_for_a_picture: "generate icon",
+        generate_icons_asks_for_a_picture: "generate icons",
+        create_logo_asks_for_a_picture: "create logo",
+        create_illustration_asks_for_a_picture: "create illustration",
+        generate_artwork_asks_for_a_picture: "generate artwork",
+        design_an_image_asks_for_a_picture: "design an image",
+        produce_an_image_asks_for_a_picture: "produce an image",
+    }
+
+    #[test]
+    fn a_later_sentence_asks_for_a_picture_only_where_nothing_else_is_asked() {
+        for (words, wanted) in [
+            ("My shop is called Crumb. Create a logo for it.", true),
+            ("It opens in May. Draw a fox", true),
+            ("Fix the typo. Then create a logo", false),
+            ("Why is it slow? Draw a conclusion", false),
+            ("The canvas stays empty. Draw the shape again", false),
+            ("I read the report. Draw a conclusion", false),
+            ("The tests fail. Create an image of the result", false),
+            ("My page is index.html. Create a logo for it", false),
+        ] {
+            assert_eq!(read(words).picture, wanted, "{words}");
         }
     }
 

@@ -53,6 +53,17 @@ fn steps_workflows_pictures_and_talks_are_shown_as_they_are() {
 }
 
 #[test]
+fn a_list_of_findings_is_shown_where_that_is_set() {
+    let mut program = trusting();
+    program.set("TRIMTAB_COPILOT_SYNTHESIS", "list");
+    std::fs::write(program.project().join("poem.txt"), "The cat sat on the mat\n").expect("a file");
+    program.provider.push(asks("read_file", &json!({"path": "poem.txt"})));
+    program.provider.push(says("A cat and a mat."));
+    let served = Served::start(&program, "test", &[]);
+    walks(node("list.mjs", &[&served.login]));
+}
+
+#[test]
 fn files_are_named_and_attached_and_a_message_is_sent_again() {
     let program = trusting();
     let project = program.project();
