@@ -13,6 +13,7 @@ pub mod models;
 pub mod network;
 pub mod open_files;
 pub mod sandbox;
+mod shared_work;
 pub mod store;
 pub mod telemetry;
 pub mod tools;

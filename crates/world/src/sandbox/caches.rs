@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use trimtab_vocab::CommandRun;
 
-use super::supervise::remove;
+use super::temp_folder::remove;
 use super::wire::OrderedCaches;
 use crate::clock::{Clock as _, SystemClock};
 

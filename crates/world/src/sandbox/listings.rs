@@ -16,11 +16,13 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use trimtab_vocab::ControlFile;
+
+use crate::shared_work;
 
 /// Folders whose listings are kept, at most.
 const MOST_FOLDERS: usize = 4;
@@ -30,14 +32,6 @@ const SETTLED: Duration = Duration::from_millis(20);
 
 /// The same where times have whole seconds only.
 const SETTLED_SECONDS: Duration = Duration::from_secs(2);
-
-/// From this many directories on, several threads look at them.
-const MANY: usize = 256;
-const MOST_THREADS: usize = 8;
-
-/// To find out takes several files, so it is found out once.
-static THREADS: LazyLock<usize> =
-    LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS));
 
 /// Which version of a directory it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,17 +194,7 @@ fn compare(kept: &mut Kept) {
         kept.is_current = Version::at(Path::new(path)) == Some(kept.version);
     };
     let mut all: Vec<(&OsString, &mut KeptListing)> = kept.iter_mut().collect();
-    if all.len() < MANY || *THREADS < 2 {
-        return all.iter_mut().for_each(check);
-    }
-    let share = all.len().div_ceil(*THREADS);
-    let (own, others) = all.split_at_mut(share);
-    std::thread::scope(|scope| {
-        for part in others.chunks_mut(share) {
-            scope.spawn(move || part.iter_mut().for_each(check));
-        }
-        own.iter_mut().for_each(check);
-    });
+    shared_work::for_each(&mut all, check);
 }
 
 fn read(folder: &OwnedFd, most: usize, note: impl Fn(&OsStr, FileType) -> Option<NotedEntry>) -> io::Result<Listing> {

@@ -42,6 +42,7 @@ pub mod run;
 mod scan;
 pub mod server;
 pub mod supervise;
+mod temp_folder;
 mod terminal;
 mod tree;
 mod wire;

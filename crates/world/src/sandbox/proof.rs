@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use trimtab_vocab::{CommandClass, Sandbox};
 
 use super::run::{SandboxSetup, carry_out, this_program};
-use super::supervise::remove;
+use super::temp_folder::remove;
 use super::wire::{EmptiedHomes, RunOrder};
 
 /// The second argument that makes the process try to break out.

@@ -11,15 +11,25 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use super::networks::NetworkHolder;
 use super::run::supervisor_command;
-use super::supervise::remove;
+use super::supervise::READY;
+use super::temp_folder::{SETTLED, remove, sweep};
 use super::wire::SupervisorReport;
 
 /// More than what a supervisor reports before it has an order.
 const LONGEST_REPORT: u64 = 64 * 1024;
+
+/// How often one that ends although it is wanted is replaced, at most, until one is asked for again.
+const MOST_IN_A_ROW: usize = 4;
+/// The time between the two.
+const REST: Duration = Duration::from_millis(250);
+
+/// Folders that killed processes have left are removed once.
+static SWEPT: Once = Once::new();
 
 type Environment = Vec<(OsString, OsString)>;
 
@@ -33,6 +43,8 @@ struct ReadyState {
     waiting: Option<WaitingSupervisor>,
     /// One is being started.
     is_starting: bool,
+    /// When one was asked for last.
+    wanted: Option<Instant>,
 }
 
 /// The temporary folder of a supervisor, once it is known. A supervisor removes it last, after its report, so that one that
@@ -101,47 +113,96 @@ impl ReadySupervisor {
         waiting.filter(fits).filter(|waiting| waiting.launcher == launcher && waiting.environment == environment)
     }
 
-    /// Starts one, if none waits. The caller does not wait for that; where it fails, the next command starts its own.
+    /// Starts one, if none waits. The caller does not wait for that; where it fails, the next command starts its own. One
+    /// that ends although it is wanted is replaced.
     pub(super) fn prepare(&self, launcher: PathBuf, environment: Environment, networks: Option<NetworkHolder>) {
         {
             let mut state = lock(&self.0);
+            state.wanted = Some(Instant::now());
             if state.waiting.is_some() || std::mem::replace(&mut state.is_starting, true) {
                 return;
             }
         }
-        let ready = Arc::downgrade(&self.0);
+        let start = SupervisorStart { ready: Arc::downgrade(&self.0), launcher, environment, networks };
         let attend = move || {
-            // The next command may want the network of its session, which takes two more processes than the first one has.
-            let holder = networks.and_then(|networks| networks.start(&launcher).ok());
-            let started = supervisor_command(&launcher, &environment, true, holder).spawn().ok();
-            let Some((mut process, waiting)) = started.and_then(|mut process| {
-                let waiting = with_pipes(&mut process, launcher, environment, holder)?;
-                Some((process, waiting))
-            }) else {
-                ready.upgrade().iter().for_each(|ready| lock(ready).is_starting = false);
-                return;
-            };
-            let (pid, left) = (waiting.pid, waiting.left.clone());
-            match ready.upgrade() {
-                Some(ready) => {
-                    *lock(&ready) = ReadyState { waiting: Some(waiting), is_starting: false };
+            for _ in 0..MOST_IN_A_ROW {
+                if !start.attend() {
+                    return;
                 }
-                // No user of it is left. Its pipe closes here, and not after its end, because it would wait for an order.
-                None => drop(waiting),
+                // Mounts often change several at a time.
+                std::thread::sleep(REST);
+                if !start.is_wanted_again() {
+                    return;
+                }
             }
-            let was_killed = was_killed(process.wait());
-            let is_it = |waiting: &mut WaitingSupervisor| waiting.pid == pid;
-            let unused = ready.upgrade().and_then(|ready| lock(&ready).waiting.take_if(is_it));
-            // One that was not killed has removed its folder. The folder of an unused one is not known yet.
-            if was_killed {
-                unused.into_iter().for_each(|waiting| note_temporary(waiting.report, &left));
-                left.remove();
-            }
+            start.give_up();
         };
         if std::thread::Builder::new().name("ready-supervisor".into()).spawn(attend).is_err() {
             lock(&self.0).is_starting = false;
         }
     }
+}
+
+/// How a supervisor is started ahead.
+struct SupervisorStart {
+    ready: Weak<Mutex<ReadyState>>,
+    launcher: PathBuf,
+    environment: Environment,
+    networks: Option<NetworkHolder>,
+}
+
+impl SupervisorStart {
+    /// Starts one and waits for its end. Whether nobody had taken it.
+    fn attend(&self) -> bool {
+        // The next command may want the network of its session, which takes two more processes than the first one has.
+        let holder = self.networks.as_ref().and_then(|networks| networks.start(&self.launcher).ok());
+        let started = supervisor_command(&self.launcher, &self.environment, true, holder).spawn().ok();
+        let Some((mut process, waiting)) = started.and_then(|mut process| {
+            let waiting = with_pipes(&mut process, self.launcher.clone(), self.environment.clone(), holder)?;
+            Some((process, waiting))
+        }) else {
+            self.give_up();
+            return false;
+        };
+        let (pid, left) = (waiting.pid, waiting.left.clone());
+        match self.ready.upgrade() {
+            Some(ready) => {
+                let mut state = lock(&ready);
+                (state.waiting, state.is_starting) = (Some(waiting), false);
+            }
+            // No user of it is left. Its pipe closes here, and not after its end, because it would wait for an order.
+            None => drop(waiting),
+        }
+        SWEPT.call_once(|| sweep(&temp_base(&self.environment), SETTLED));
+        let was_killed = was_killed(process.wait());
+        let is_it = |waiting: &mut WaitingSupervisor| waiting.pid == pid;
+        let unused = self.ready.upgrade().and_then(|ready| lock(&ready).waiting.take_if(is_it));
+        let is_unused = unused.is_some();
+        // One that was not killed has removed its folder. The folder of an unused one is not known yet.
+        if was_killed {
+            unused.into_iter().for_each(|waiting| note_temporary(waiting.report, &left));
+            left.remove();
+        }
+        is_unused
+    }
+
+    /// Whether one was asked for so lately that one that has ended should wait still. If so, it is being started.
+    fn is_wanted_again(&self) -> bool {
+        let Some(ready) = self.ready.upgrade() else { return false };
+        let mut state = lock(&ready);
+        let is_recent = state.wanted.is_some_and(|wanted| wanted.elapsed() + REST < READY);
+        is_recent && state.waiting.is_none() && !std::mem::replace(&mut state.is_starting, true)
+    }
+
+    fn give_up(&self) {
+        self.ready.upgrade().iter().for_each(|ready| lock(ready).is_starting = false);
+    }
+}
+
+/// Where supervisors with these variables make their temporary folders.
+fn temp_base(environment: &Environment) -> PathBuf {
+    let named = environment.iter().find(|(name, _)| name == "TMPDIR");
+    named.map_or_else(|| PathBuf::from("/tmp"), |(_, base)| base.into())
 }
 
 /// Finds the temporary folder of a supervisor that has ended in what it had reported.

@@ -21,7 +21,8 @@ use super::listings::ListingCache;
 use super::networks::{NetworkHolder, SessionNetwork};
 use super::ready::{LeftFolder, ReadySupervisor, wait_for_end};
 use super::scan::{ScanTarget, scan_again};
-use super::supervise::{EARLY, HOLDER, remove};
+use super::supervise::{EARLY, HOLDER};
+use super::temp_folder::remove;
 use super::wire::{
     CommandEnding, EmptiedHomes, FenceSetup, Fences, GitGuard, HostMessage, OrderedNetwork, ResourceLimits, RunOrder,
     ScannedFolder, SupervisorReport,

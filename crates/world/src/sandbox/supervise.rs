@@ -18,6 +18,7 @@ use trimtab_vocab::{Overtime, Sandbox};
 use super::fence::{MountWatch, NamespaceError};
 use super::protect::{Aftermath, Protected};
 use super::run::this_program;
+use super::temp_folder::TempFolder;
 use super::terminal::{self, Terminal};
 use super::tree::{Reaped, Tree};
 use super::wire::{CommandEnding, FenceReport, HostMessage, RunOrder, ScannedFolder, SupervisorReport};
@@ -33,7 +34,7 @@ pub(super) const EARLY: &str = "early";
 pub(super) const HOLDER: &str = "holder=";
 
 /// How long a supervisor waits for its order. A model seldom takes longer from one command to the next.
-const READY: Duration = Duration::from_secs(30);
+pub(super) const READY: Duration = Duration::from_secs(30);
 
 /// How long a command may take to end once its time is up.
 const GRACE: Duration = Duration::from_secs(2);
@@ -78,7 +79,7 @@ pub fn main() -> ExitCode {
 /// `holder`: the process that holds the networks of sessions, as far as it is known before the order.
 async fn supervise(begins_early: bool, holder: Option<u32>) -> Option<()> {
     let mut control = HostPipe::open()?;
-    let mut temp = TempFolder(None);
+    let mut temp = TempFolder::default();
     let prepared = begins_early.then(|| Preparation::begin(&mut temp, holder));
     let mut order = tokio::select! {
         // Mounts first: the kernel reports each change once.
@@ -109,10 +110,10 @@ async fn supervise(begins_early: bool, holder: Option<u32>) -> Option<()> {
             }
         }
     }
-    let started = started.and_then(|()| temp.make(order.sandbox));
+    let started = started.and_then(|()| if order.sandbox == Sandbox::Off { Ok(()) } else { temp.make() });
     let started = started.and_then(|()| {
-        order.fence.temp = temp.0.clone();
-        let shares_devices = temp.is_device() || fence::is_shared_device(&order.folder);
+        order.fence.temp = temp.path().map(Path::to_owned);
+        let shares_devices = temp.path().is_some_and(fence::is_shared_device) || fence::is_shared_device(&order.folder);
         fence.unwrap_or_else(|| start(order.terminal, order.is_init.then_some(shares_devices)))
     });
     match started {
@@ -154,7 +155,7 @@ impl Preparation {
         let shares_devices = std::env::temp_dir().canonicalize().is_ok_and(|base| fence::is_shared_device(&base));
         let fence = entered.is_ok().then(|| start(false, Some(shares_devices)));
         // Meanwhile the fence starts. An error is reported with the order.
-        let _ = temp.make(Sandbox::Workspace);
+        let _ = temp.make();
         Self { entered, fence, mounts, shares_devices }
     }
 
@@ -162,7 +163,7 @@ impl Preparation {
     fn fits(&self, order: &RunOrder, temp: &TempFolder) -> bool {
         let same_mounts = self.mounts.as_ref().is_some_and(|mounts| !mounts.has_changed());
         // Whoever tidies up temporary files may have removed a folder that waits.
-        let has_temp = temp.0.as_deref().is_none_or(Path::is_dir);
+        let has_temp = temp.path().is_none_or(Path::is_dir);
         let fits_devices = self.shares_devices || !fence::is_shared_device(&order.folder);
         has_temp && (self.fence.is_none() || same_mounts && fits_devices)
     }
@@ -173,31 +174,6 @@ async fn mounts_change(prepared: Option<&Preparation>) {
     match prepared.and_then(|prepared| prepared.mounts.as_ref()) {
         Some(mounts) => mounts.change().await,
         None => std::future::pending().await,
-    }
-}
-
-/// The private temporary folder of a command, which goes with it.
-struct TempFolder(Option<PathBuf>);
-
-impl TempFolder {
-    /// Makes it, unless it is there or not needed.
-    fn make(&mut self, sandbox: Sandbox) -> Result<(), String> {
-        if self.0.is_none() && sandbox != Sandbox::Off {
-            self.0 = Some(private_temp()?);
-        }
-        Ok(())
-    }
-
-    fn is_device(&self) -> bool {
-        self.0.as_deref().is_some_and(fence::is_shared_device)
-    }
-}
-
-impl Drop for TempFolder {
-    fn drop(&mut self) {
-        if let Some(temp) = &self.0 {
-            remove(temp);
-        }
     }
 }
 
@@ -266,6 +242,8 @@ async fn run(
                     Ok(None) => Err(SupervisorReport::Dismissed),
                     _ => Ok(CommandEnding { stopped: true, stuck, ..CommandEnding::default() }),
                 },
+                // It was killed, or could not go on. Another one may.
+                _ if order.begins_early() => Err(SupervisorReport::Unfit),
                 _ => Err(not_started("The sandbox failed before the command was started.".into())),
             };
         }
@@ -442,7 +420,7 @@ impl Voice {
     }
 }
 
-fn tell(report: &SupervisorReport) {
+pub(super) fn tell(report: &SupervisorReport) {
     if let Ok(mut line) = serde_json::to_vec(report) {
         line.push(b'\n');
         // The host may be gone. The cleanup continues anyway.
@@ -477,45 +455,6 @@ fn keep_hidden(order: &mut RunOrder) {
     order.hidden.extend(real);
     order.hidden.sort();
     order.hidden.dedup();
-}
-
-/// A temporary folder that no other user can enter or guess.
-fn private_temp() -> Result<PathBuf, String> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    let base = std::env::temp_dir();
-    let failed = |error: &dyn std::fmt::Display| {
-        format!("No private temporary folder can be made in {}: {error}.", base.display())
-    };
-    let number = getrandom::u64().map_err(|error| failed(&error))?;
-    let base = base.canonicalize().map_err(|error| failed(&error))?;
-    let path = base.join(format!("trimtab-{number:016x}"));
-    // First the report: if this process is killed in between, the host removes nothing.
-    tell(&SupervisorReport::Temporary(path.clone()));
-    std::fs::DirBuilder::new().mode(0o700).create(&path).map_err(|error| failed(&error))?;
-    Ok(path)
-}
-
-/// Removes a temporary folder, and asks for no permission: some programs shut the folders that they make.
-pub(super) fn remove(temp: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-    fn unlock(folder: &Path) {
-        let _ = std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700));
-        let inside = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        for entry in inside.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-            unlock(&entry.path());
-        }
-    }
-    // Where others may write, something of theirs may have the name by now.
-    let is_own = || temp.symlink_metadata().is_ok_and(|found| found.is_dir() && is_ours(&found));
-    if is_own() && std::fs::remove_dir_all(temp).is_err() && is_own() {
-        unlock(temp);
-        let _ = std::fs::remove_dir_all(temp);
-    }
-}
-
-fn is_ours(found: &std::fs::Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    found.uid() == rustix::process::geteuid().as_raw()
 }
 
 /// The pipe from the host: the command may run while the host holds it.

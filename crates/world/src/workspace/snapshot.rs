@@ -94,6 +94,11 @@ impl Snapshot {
         self.entries.len()
     }
 
+    /// Whether it has nothing that a later one could rely on.
+    pub fn notes_nothing(&self) -> bool {
+        self.entries.is_empty() && self.folders.is_empty()
+    }
+
     /// Whether it knows none.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

@@ -16,6 +16,8 @@ crate::checks![
     a_mount_that_comes_or_goes_ends_a_supervisor_that_waits,
     a_folder_among_the_devices_needs_another_supervisor,
     a_supervisor_that_was_killed_while_it_waited_is_replaced,
+    a_supervisor_that_ends_while_one_is_wanted_is_replaced_before_the_next_command,
+    a_fence_that_was_killed_while_it_waited_is_replaced,
     a_supervisor_that_is_killed_after_its_report_leaves_nothing,
     a_supervisor_that_waits_ends_when_nobody_can_use_it,
     a_supervisor_that_is_started_for_nobody_ends,
@@ -131,15 +133,16 @@ fn a_mount_that_comes_or_goes_ends_a_supervisor_that_waits() {
     let scene = Scene { automatic: Some(Check), ..Scene::new() };
     let place = scene.at("in/place");
     fs::create_dir(&place).unwrap();
-    let is_waiting = || scene.setup.ready.as_ref().unwrap().is_waiting();
+    let last = std::cell::RefCell::new(Vec::new());
     let seen = |is_given_time: bool| {
         if is_given_time {
-            wait_until("the supervisor has ended", || !is_waiting());
+            wait_until("the supervisor has ended", || !own_supervisors().iter().any(|pid| last.borrow().contains(pid)));
         }
         let seen = text(&scene.sh("ls place; echo x > place/written", Workspace));
         wait_until_ready(&scene);
         // It has begun to watch the mounts once it waits for the order.
         std::thread::sleep(Duration::from_millis(200));
+        last.replace(waiting());
         seen
     };
     assert_eq!(seen(false), "");
@@ -190,6 +193,37 @@ fn a_supervisor_that_was_killed_while_it_waited_is_replaced() {
     }
     // Only the one that waits now has a temporary folder.
     wait_until("the temporary folders are gone", || fs::read_dir(&temp).unwrap().count() <= 1);
+}
+
+fn a_supervisor_that_ends_while_one_is_wanted_is_replaced_before_the_next_command() {
+    let scene = ready_scene();
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::KILL] {
+        let before = waiting();
+        kill_all(before.clone(), signal);
+        wait_until("another one waits", || own_supervisors().iter().any(|pid| !before.contains(pid)));
+        wait_until_ready(&scene);
+    }
+    assert_eq!(text(&scene.sh("echo here", Workspace)).trim(), "here");
+}
+
+fn a_fence_that_was_killed_while_it_waited_is_replaced() {
+    let scene = ready_scene();
+    for _ in 0..10 {
+        wait_until_ready(&scene);
+        let parents: Vec<String> = waiting().iter().map(|pid| format!("PPid:\t{pid}")).collect();
+        let fences = || {
+            let is_theirs = |pid: &u32| {
+                let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+                status.lines().any(|line| parents.iter().any(|parent| line == parent))
+            };
+            processes_with("fence").into_iter().filter(is_theirs).collect::<Vec<u32>>()
+        };
+        wait_until("a fence waits", || !fences().is_empty());
+        kill_all(fences(), rustix::process::Signal::KILL);
+        let outcome = scene.sh("echo once >> log; cat log; rm log", Workspace);
+        assert_eq!((outcome.exit_code, text(&outcome).trim()), (Some(0), "once"), "{outcome:?}");
+        assert!(outcome.fences.is_some_and(|fences| fences.namespaces && fences.processes.holds()));
+    }
 }
 
 fn a_supervisor_that_is_killed_after_its_report_leaves_nothing() {

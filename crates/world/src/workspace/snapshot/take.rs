@@ -1,11 +1,13 @@
 //! Takes a snapshot of a folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read as _;
+use std::iter::Peekable;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FileType};
@@ -17,6 +19,7 @@ use super::super::{Folder, FolderWalk, WalkEntry};
 use super::rebuildable::{Built, LinkScan, Linked, Links, built, scan};
 use super::{FileStamp, LARGEST, Snapshot, SnapshotContent, SnapshotEntry, Uncovered};
 use crate::clock::{Clock as _, SystemClock};
+use crate::shared_work;
 
 /// Files beyond this many are looked at after a command that has made them, if there was room before.
 const MORE_AFTERWARDS: usize = 2;
@@ -26,6 +29,9 @@ const MOST_IGNORED: usize = 10_000;
 const MOST_LINKED: usize = 200;
 /// A folder that takes longer is too large to be noted before every command.
 const LONGEST: Duration = Duration::from_secs(15);
+
+/// Files whose stamps are asked for between two looks whether anybody still waits.
+const AT_ONCE: usize = 16_384;
 
 /// Stores the bytes of files by their hash, and can stop the scan.
 pub trait Keep {
@@ -68,6 +74,8 @@ pub fn take(order: &SnapshotOrder<'_>, keep: &mut dyn Keep) -> Option<Snapshot> 
         taken: Snapshot::default(),
     };
     taking.walk()?;
+    taking.stat_all()?;
+    taking.count();
     taking.leave_out_groups();
     taking.read()?;
     if order.afterwards {
@@ -79,11 +87,13 @@ pub fn take(order: &SnapshotOrder<'_>, keep: &mut dyn Keep) -> Option<Snapshot> 
 }
 
 /// A file or link that was met on the way.
-struct Met {
+struct Met<'a> {
     path: PathBuf,
-    stat: rustix::fs::Stat,
     /// The topmost ignored directory that it is in, or the file itself.
-    ignored: Option<PathBuf>,
+    ignored: Option<Arc<Path>>,
+    stat: Option<rustix::fs::Stat>,
+    /// What the earlier snapshot has of this path.
+    known: Option<&'a SnapshotEntry>,
 }
 
 /// The files under an ignored directory.
@@ -102,16 +112,16 @@ struct Taking<'a> {
     keep: &'a mut dyn Keep,
     left: u64,
     until: Instant,
-    met: Vec<Met>,
-    groups: BTreeMap<PathBuf, IgnoredGroup>,
+    met: Vec<Met<'a>>,
+    groups: BTreeMap<Arc<Path>, IgnoredGroup>,
     links: Links,
     /// Files with several names; and of each built folder, which entries of it hold such files.
-    linked: Vec<(PathBuf, bool, Linked)>,
+    linked: Vec<(PathBuf, u64, bool, Linked)>,
     scanned: Vec<(PathBuf, Built, LinkScan)>,
     taken: Snapshot,
 }
 
-impl Taking<'_> {
+impl<'a> Taking<'a> {
     /// Meets everything; nothing is read yet.
     fn walk(&mut self) -> Option<()> {
         let folder = self.order.folder.path();
@@ -119,7 +129,9 @@ impl Taking<'_> {
         let mut walk =
             FolderWalk::new(folder, folder, LONGEST).with_ignored().only(|entry| !is_ours(entry.file_name()));
         // The topmost ignored directory that the walk is in.
-        let mut top: Option<PathBuf> = None;
+        let mut top: Option<Arc<Path>> = None;
+        // The walk has the order of the list.
+        let mut earlier = EarlierEntries(self.order.known.entries.iter().peekable());
         let (mut plain, mut ignored) = (0, 0);
         while let Some(entry) = walk.next() {
             if self.keep.is_over() {
@@ -131,47 +143,77 @@ impl Taking<'_> {
                 if !path.as_os_str().is_empty() && self.passes_by(&entry, &path) {
                     walk.leave(entry.path());
                 } else if entry.is_ignored() && top.is_none() {
-                    top = Some(path);
+                    top = Some(path.into());
                 }
                 continue;
             }
             if !entry.kind().is_file() && !entry.kind().is_symlink() {
                 continue;
             }
+            let known = earlier.of(&path);
             // An ignored file that a command made may stay.
-            if self.order.afterwards && entry.is_ignored() && !self.order.known.entries.contains_key(&path) {
+            if self.order.afterwards && entry.is_ignored() && known.is_none() {
                 continue;
             }
-            let Ok(stat) = self.stat(&path) else { continue };
-            if let Some(linked) = Linked::from_stat(&stat).filter(|_| entry.kind().is_file()) {
-                self.links.met(linked);
-            }
             if let Some(top) = &top {
-                let stamp = FileStamp::from_stat(&stat);
-                let is_kept = self.known(&path, &stamp).is_some();
-                let group = self.groups.entry(top.clone()).or_default();
+                let group = self.groups.entry(Arc::clone(top)).or_default();
                 group.files += 1;
-                group.bytes += stamp.size;
-                group.new += if is_kept { 0 } else { stamp.size };
                 ignored += 1;
                 if !self.order.afterwards && (group.files > MOST_IGNORED || ignored > most) {
                     group.is_cut = true;
                     walk.leave(&folder.join(top));
-                    continue;
                 }
             } else if plain >= most {
                 self.taken.is_cut = true;
-                return Some(());
+                break;
             } else {
                 plain += 1;
             }
-            let ignored = top.clone().or_else(|| entry.is_ignored().then(|| path.clone()));
-            self.met.push(Met { path, stat, ignored });
+            let ignored = top.clone().or_else(|| entry.is_ignored().then(|| path.as_path().into()));
+            self.met.push(Met { path, ignored, stat: None, known });
         }
         self.taken.is_late |= walk.is_cut;
+        if self.taken.is_cut {
+            return Some(());
+        }
         self.taken.closed =
             walk.unread.iter().filter(|path| path.is_dir()).filter_map(|path| inside(folder, path)).collect();
         Some(())
+    }
+
+    /// Asks for the stamps of everything that was met. This takes longer than the walk, so several threads ask.
+    fn stat_all(&mut self) -> Option<()> {
+        let folder = self.order.folder.as_fd();
+        let ask = |met: &mut Met<'_>| met.stat = rustix::fs::statat(folder, &met.path, AtFlags::SYMLINK_NOFOLLOW).ok();
+        for part in self.met.chunks_mut(AT_ONCE) {
+            if self.keep.is_over() {
+                return None;
+            }
+            if Instant::now() > self.until {
+                self.taken.is_late = true;
+                break;
+            }
+            shared_work::for_each(part, ask);
+        }
+        // What was removed meanwhile.
+        self.met.retain(|met| met.stat.is_some());
+        Some(())
+    }
+
+    /// Notes which files are as they were, which have several names, and how large groups are.
+    fn count(&mut self) {
+        for met in &mut self.met {
+            let Some(stat) = &met.stat else { continue };
+            let stamp = FileStamp::from_stat(stat);
+            if let Some(linked) = Linked::from_stat(stat).filter(|_| stamp.is_file()) {
+                self.links.met(linked);
+            }
+            met.known = met.known.filter(|known| known.is_believed(&stamp));
+            if let Some(group) = met.ignored.as_ref().and_then(|top| self.groups.get_mut(top)) {
+                group.bytes += stamp.size;
+                group.new += if met.known.is_some() { 0 } else { stamp.size };
+            }
+        }
     }
 
     /// Whether a directory is only noted as being there.
@@ -186,8 +228,7 @@ impl Taking<'_> {
             Some(why) => *why != WhyUnkept::Rebuildable,
             None => known.folders.keys().any(|above| path.starts_with(above)),
         };
-        let is_first = known.entries.is_empty() && known.folders.is_empty();
-        if !entry.is_ignored() || (self.order.doubt && is_first) || was_kept() || was_to_be_kept() {
+        if !entry.is_ignored() || (self.order.doubt && known.notes_nothing()) || was_kept() || was_to_be_kept() {
             return false;
         }
         let Some(kind) = built(entry.path()) else { return false };
@@ -212,20 +253,21 @@ impl Taking<'_> {
             return;
         }
         let groups = std::mem::take(&mut self.groups);
-        let is_plain = |met: &&Met| met.ignored.as_ref().is_none_or(|top| !groups.contains_key(top));
-        let size = |met: &Met| {
-            let stamp = FileStamp::from_stat(&met.stat);
-            if stamp.size > LARGEST || self.known(&met.path, &stamp).is_some() { 0 } else { stamp.size }
+        let is_plain = |met: &&Met<'_>| met.ignored.as_ref().is_none_or(|top| !groups.contains_key(top));
+        let size = |met: &Met<'_>| {
+            let size = met.stat.as_ref().map_or(0, |stat| FileStamp::from_stat(stat).size);
+            if size > LARGEST || met.known.is_some() { 0 } else { size }
         };
         let mut room = self.left.saturating_sub(self.met.iter().filter(is_plain).map(size).sum());
-        let does_not_fit = |(_, group): &(PathBuf, IgnoredGroup)| {
+        let does_not_fit = |(_, group): &(Arc<Path>, IgnoredGroup)| {
             let fits = !group.is_cut && group.new <= room;
             room -= if fits { group.new } else { 0 };
             !fits
         };
-        let left_out: BTreeMap<PathBuf, IgnoredGroup> = groups.into_iter().filter(does_not_fit).collect();
+        let left_out: BTreeMap<Arc<Path>, IgnoredGroup> = groups.into_iter().filter(does_not_fit).collect();
         self.met.retain(|met| met.ignored.as_ref().is_none_or(|top| !left_out.contains_key(top)));
         for (path, group) in left_out {
+            let path = path.to_path_buf();
             // A build that cannot write its output fails with confusing errors.
             let is_output = built(&self.order.folder.path().join(&path)) == Some(Built::Output);
             let ask = is_output || path.to_str().is_none();
@@ -243,18 +285,23 @@ impl Taking<'_> {
 
     /// Reads what is not known.
     fn read(&mut self) -> Option<()> {
-        for Met { path, stat, ignored } in std::mem::take(&mut self.met) {
+        let met = std::mem::take(&mut self.met);
+        let mut entries = Vec::with_capacity(met.len());
+        for Met { path, ignored, stat, known } in met {
             if self.keep.is_over() {
                 return None;
             }
-            let Some(entry) = self.inspect(&path, &stat) else { continue };
+            let Some(stat) = stat else { continue };
+            let Some(entry) = known.cloned().or_else(|| self.inspect(&path, &stat)) else { continue };
             if let SnapshotContent::Unkept(why) = entry.content {
                 self.uncovered(&path, entry.stamp.size, why, ignored.is_some());
             } else if let Some(linked) = Linked::from_stat(&stat).filter(|_| entry.stamp.is_file()) {
-                self.linked.push((path.clone(), ignored.is_some(), linked));
+                self.linked.push((path.clone(), entry.stamp.size, ignored.is_some(), linked));
             }
-            self.taken.entries.insert(path, entry);
+            entries.push((path, entry));
         }
+        // They are in order, so the map is built at once.
+        self.taken.entries = entries.into_iter().collect();
         for path in self.taken.closed.clone() {
             self.uncovered(&path, 0, WhyUnkept::Unreadable, false);
         }
@@ -271,9 +318,8 @@ impl Taking<'_> {
     /// Names the files with another name that was not met.
     fn find_linked(&mut self) {
         let folder = self.order.folder.path();
-        for (path, is_ignored, linked) in std::mem::take(&mut self.linked) {
+        for (path, bytes, is_ignored, linked) in std::mem::take(&mut self.linked) {
             if self.links.lead_out(linked) {
-                let bytes = self.taken.entries.get(&path).map_or(0, |entry| entry.stamp.size);
                 self.uncovered(&path, bytes, WhyUnkept::Linked, is_ignored);
             }
         }
@@ -311,9 +357,9 @@ impl Taking<'_> {
             }
             match self.stat(path) {
                 Ok(stat) => {
-                    if let Some(found) = self.inspect(path, &stat) {
-                        self.taken.entries.insert(path.clone(), found);
-                    }
+                    let is_known = before.is_believed(&FileStamp::from_stat(&stat));
+                    let found = if is_known { Some(before.clone()) } else { self.inspect(path, &stat) };
+                    self.taken.entries.extend(found.map(|found| (path.clone(), found)));
                 }
                 Err(Errno::NOENT | Errno::NOTDIR) => {}
                 // It cannot be seen whether it is there: what was known of it stays.
@@ -334,23 +380,9 @@ impl Taking<'_> {
         rustix::fs::statat(self.order.folder.as_fd(), path, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// What is known of a file with this stamp, if that can be believed.
-    fn known(&self, path: &Path, stamp: &FileStamp) -> Option<&SnapshotEntry> {
-        let known = self.order.known.entries.get(path).filter(|known| known.stamp == *stamp)?;
-        match &known.content {
-            SnapshotContent::Kept { read, .. } if stamp.is_coarse(*read) => None,
-            // It may be its turn now.
-            SnapshotContent::Seen(_) | SnapshotContent::Unkept(WhyUnkept::Full | WhyUnkept::Unreadable) => None,
-            _ => Some(known),
-        }
-    }
-
-    /// One file: as it is known, or read.
+    /// One file that is not known as it is: it is read.
     fn inspect(&mut self, path: &Path, stat: &rustix::fs::Stat) -> Option<SnapshotEntry> {
         let (stamp, kind) = (FileStamp::from_stat(stat), FileType::from_raw_mode(stat.st_mode));
-        if let Some(known) = self.known(path, &stamp) {
-            return Some(known.clone());
-        }
         let content = match kind {
             FileType::Symlink => self.link(path),
             FileType::RegularFile => self.file(path, &stamp),
@@ -422,6 +454,30 @@ impl Taking<'_> {
         let hash = crate::store::hash(&bytes);
         self.keep.keep(&hash, bytes);
         SnapshotContent::Kept { state: FileState { hash, mode }, read }
+    }
+}
+
+impl SnapshotEntry {
+    /// Whether what is known of a file holds for one with this stamp.
+    fn is_believed(&self, stamp: &FileStamp) -> bool {
+        self.stamp == *stamp
+            && match &self.content {
+                SnapshotContent::Kept { read, .. } => !stamp.is_coarse(*read),
+                // It may be its turn now.
+                SnapshotContent::Seen(_) | SnapshotContent::Unkept(WhyUnkept::Full | WhyUnkept::Unreadable) => false,
+                SnapshotContent::Unkept(_) => true,
+            }
+    }
+}
+
+/// The entries of the earlier snapshot, for paths that are asked for in their order. For a path out of order there is
+/// nothing, so that its file is read.
+struct EarlierEntries<'a>(Peekable<btree_map::Iter<'a, PathBuf, SnapshotEntry>>);
+
+impl<'a> EarlierEntries<'a> {
+    fn of(&mut self, path: &Path) -> Option<&'a SnapshotEntry> {
+        while self.0.next_if(|(next, _)| next.as_path() < path).is_some() {}
+        self.0.next_if(|(next, _)| next.as_path() == path).map(|(_, entry)| entry)
     }
 }
 
