@@ -279,7 +279,7 @@ async fn message_posted(State(server): State<Shared>, RawBody(body): RawBody) ->
 /// An accepted message, with the ID to follow it.
 #[derive(Debug, Serialize, JsonSchema)]
 struct FollowedMessage {
-    /// `job` of the stream that tells what becomes of it.
+    /// `job` of the stream that reports on it.
     job: RequestId,
 }
 

@@ -258,7 +258,7 @@ impl Picture {
     }
 }
 
-/// Where to look for what comes of it.
+/// Where to look for the result.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Accepted {
     pub(super) session: SessionId,
