@@ -13,7 +13,7 @@ use trimtab_testkit::program::Program;
 use trimtab_testkit::provider::{Answer, Reply};
 
 use crate::table::median;
-use crate::{cancel, rounds, startup};
+use crate::{cancel, rounds, startup, watch};
 
 /// How often each pair is measured, unless `TRIMTAB_BENCH_PAIRS` says otherwise.
 const PAIRS: usize = 41;
@@ -37,10 +37,24 @@ pub fn run(ours: &Path, theirs: &Path) {
     pairing.compare("one turn, process start to end", 1, |binary| startup::turns(binary).whole);
     pairing.compare("20 rounds of model and tool, start to end", 2, |binary| rounds::task(binary, 20));
     pairing.compare("a round's own time, look included", 4, |binary| {
-        let mut gaps = rounds::own_times(binary).0;
+        let mut gaps = rounds::own_times(binary, rounds::asks).0;
         gaps.sort();
         median(&gaps)
     });
+    pairing.compare("a round's own time, command included", 4, |binary| {
+        let mut gaps = rounds::own_times(binary, rounds::runs).0;
+        gaps.sort();
+        median(&gaps)
+    });
+    for files in [20, 10_000, 100_000] {
+        let folder = watch::files(files);
+        pairing.compare(&format!("reply to start of a command, {files} files"), 10, |binary| {
+            watch::start_among(binary, &folder, false)
+        });
+        pairing.compare(&format!("the same, {files} files, one of them edited"), 10, |binary| {
+            watch::start_among(binary, &folder, true)
+        });
+    }
     pairing.compare("cancel to closed connection, silent stream", 1, |binary| {
         cancel::time_to_close(binary, Signal::INT, false)
     });

@@ -1,6 +1,7 @@
 //! Rounds of model and tool: what the program adds to each, and whether the two-thousandth costs more
 //! than the first.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,17 @@ const SAMPLE: usize = 100;
 pub fn measure(binary: &Path, table: &mut Table) {
     twenty(binary, table);
     overhead(binary, table);
-    many(binary, table);
+    let (times, whole, _) = own_times(binary, runs);
+    table.durations("a round's own time, command included", times, Some(("the whole run", whole)));
+    many(binary, table, "a round", asks);
+    many(binary, table, "a round with a command", runs);
+}
+
+/// A reply that runs a command, another one each time.
+pub fn runs(number: usize) -> Answer {
+    let input = format!("{{\"command\":\"echo {number}\"}}");
+    let words = format!("I say {number}.");
+    Answer::anthropic(Reply::new().text([words]).tool(format!("toolu_{number}"), "run_command", [input]))
 }
 
 /// A reply that asks for a line of a file, another one each time.
@@ -55,7 +66,7 @@ pub fn task(binary: &Path, rounds: usize) -> Duration {
 
 /// From the last byte of a reply to the first byte of the next request, with one look in between.
 fn overhead(binary: &Path, table: &mut Table) {
-    let (gaps, whole, first) = own_times(binary);
+    let (gaps, whole, first) = own_times(binary, asks);
     table.durations("a round's own time, look included", gaps, Some(("the whole run", whole)));
     table.size("first request of a task, tools included", first, "aim: at most 10 kB");
     let program = Program::new(binary);
@@ -65,7 +76,7 @@ fn overhead(binary: &Path, table: &mut Table) {
 }
 
 /// The own time of each of sixty rounds, that of the whole run, and the size of its first request.
-pub fn own_times(binary: &Path) -> (Vec<Duration>, Duration, u64) {
+pub fn own_times(binary: &Path, asks: fn(usize) -> Answer) -> (Vec<Duration>, Duration, u64) {
     let program = Program::new(binary);
     project(&program);
     (0..60).for_each(|number| program.provider.push(asks(number)));
@@ -83,7 +94,7 @@ fn gaps(times: &[(Instant, Option<Instant>, usize)]) -> Vec<Duration> {
 }
 
 /// Two thousand rounds in one session: the last hundred beside the first hundred.
-fn many(binary: &Path, table: &mut Table) {
+fn many(binary: &Path, table: &mut Table, what: &str, asks: fn(usize) -> Answer) {
     let program = Program::new(binary);
     project(&program);
     program.provider.drop_bodies();
@@ -122,12 +133,15 @@ fn many(binary: &Path, table: &mut Table) {
         median(&part)
     };
     let (first, last) = (middle(&gaps[SAMPLE..2 * SAMPLE]), middle(&gaps[gaps.len() - SAMPLE..]));
-    table.durations("a round of the last hundred of 2,000", vec![last], Some(("one of the first hundreds", first)));
+    let connections: BTreeSet<usize> = program.provider.requests().iter().map(|request| request.connection).collect();
+    let beside = Some(("one of the first hundreds", first));
+    table.durations(&format!("{what} of the last hundred of 2,000"), vec![last], beside);
+    println!("{what}: {} connections to the provider in 2,000 rounds", connections.len());
     let ratio = |new: u64, old: u64| {
         format!("{:.2} x after 500 rounds ({:.1} MB)", new as f64 / old.max(1) as f64, old as f64 / 1e6)
     };
-    table.size("memory after 2,000 rounds", memory[3], &ratio(memory[3], memory[0]));
-    table.size("database after 2,000 rounds", stored[3], &ratio(stored[3], stored[0]));
+    table.size(&format!("{what}: memory after 2,000 rounds"), memory[3], &ratio(memory[3], memory[0]));
+    table.size(&format!("{what}: database after 2,000 rounds"), stored[3], &ratio(stored[3], stored[0]));
     let growth: Vec<String> = stored.iter().map(|size| format!("{:.1}", *size as f64 / 1e6)).collect();
     println!("database after 500, 1,000, 1,500, 2,000 rounds: {} MB", growth.join(", "));
 }

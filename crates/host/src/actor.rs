@@ -505,7 +505,7 @@ impl Actor {
         let rests = resting.clone().filter(|resting| self.resting.as_ref() != Some(resting));
         commit.resting.extend(rests.clone());
         commit.writing = effects.iter().filter_map(Effect::writes).cloned().collect();
-        commit.relaxed_durability = !effects.iter().any(Effect::acts) && durable::is_on_the_way(&commit);
+        commit.relaxed_durability = durable::is_relaxed(&commit, &effects);
         self.deps.world.store.commit(&self.reporter.lease, commit).await?;
         self.seq = seq;
         self.resting = resting;

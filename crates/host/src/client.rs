@@ -346,7 +346,7 @@ impl Client {
             }
         };
         let payload = written(&Input::Said { request: Box::new(said) });
-        let input = NewInput { payload, job: Some(job), keeps, housekeeping: false };
+        let input = NewInput { payload, job: Some(job), keeps, ..NewInput::default() };
         self.changes().finish_moves(&folder).await?;
         let session = match known {
             None => self.sessions().create(folder, Some(input)).await?,

@@ -382,7 +382,7 @@ async fn read(
         ran.output_bytes = total;
     }
     if let Some(key) = key.filter(|_| always || !is_whole || dropped > 0 || text.len() > SHOWN_WHOLE) {
-        deps.world.store.keep(session, &key, output).await?;
+        deps.world.store.keep_soon(session, vec![(key.clone(), output)]).await?;
         if is_binary {
             ran.notes.push(format!("The bytes are saved as ref:{key}."));
         }

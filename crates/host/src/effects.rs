@@ -381,7 +381,7 @@ impl Listener<'_> {
                 }
             }
         };
-        NewInput { payload: written(&input), keeps, ..NewInput::default() }
+        NewInput { payload: written(&input), keeps, relaxed_durability: true, ..NewInput::default() }
     }
 }
 

@@ -43,11 +43,25 @@ pub(crate) struct Latest(Mutex<Option<Noted>>);
 struct Noted {
     session: SessionId,
     snapshot: Arc<Snapshot>,
-    /// The hash of its list as it is stored, if it is.
-    stored: Option<String>,
+    /// The list that is stored, if one is. After a command it is still the one from before.
+    listed: Option<StoredList>,
     /// The stored command that the snapshot was taken for. When file contents expire, this expires with them, so a
     /// content that is gone is never taken for stored.
     watched: String,
+}
+
+/// A snapshot whose list is stored.
+#[derive(Clone)]
+struct StoredList {
+    snapshot: Arc<Snapshot>,
+    hash: String,
+}
+
+impl StoredList {
+    fn read(list: &[u8]) -> Option<Self> {
+        let snapshot = Arc::new(Snapshot::read(list)?);
+        Some(Self { snapshot, hash: trimtab_world::store::hash(list) })
+    }
 }
 
 impl Latest {
@@ -72,9 +86,7 @@ pub(crate) enum FolderBefore {
 
 /// A folder whose files are noted.
 pub(crate) struct NotedFolder {
-    snapshot: Arc<Snapshot>,
-    /// The hash of its list as it is stored.
-    stored: String,
+    listed: StoredList,
     /// What was the last that any session was about to write.
     written: u64,
 }
@@ -82,6 +94,11 @@ pub(crate) struct NotedFolder {
 /// The stored note of a command that is about to run.
 fn begun_note(call: &CallId, written: u64) -> String {
     format!("{call} {written}")
+}
+
+/// The stored note of a command that is about to run without a snapshot.
+fn unobserved_note(call: &CallId) -> String {
+    format!("{call} unobserved")
 }
 
 /// The stored note of a command whose end is reported. It names the list that is stored beside it.
@@ -92,12 +109,13 @@ fn ended_note(call: &CallId, stored: &str) -> String {
 /// What becomes durable with the report of a command.
 pub(crate) fn ended(session: &SessionId, call: &CallId, before: Option<&FolderBefore>) -> Vec<(RefKey, String)> {
     match before {
-        Some(FolderBefore::Noted(noted)) => vec![(RefKey::watched_in(session), ended_note(call, &noted.stored))],
+        Some(FolderBefore::Noted(noted)) => vec![(RefKey::watched_in(session), ended_note(call, &noted.listed.hash))],
         _ => Vec::new(),
     }
 }
 
-/// Notes how the files are. When this returns, a command may change them.
+/// Notes how the files are. When this returns, a command may change them: this is on the disk, and so is all that was
+/// written before, such as the intent to run the command.
 pub(crate) async fn before(
     deps: &ActorContext,
     session: &SessionId,
@@ -108,8 +126,11 @@ pub(crate) async fn before(
 ) -> Result<FolderBefore, StoreError> {
     let known = latest(deps, session).await?;
     let written = deps.world.store.last_writing().await?;
-    let own = deps.world.store.own_writings(session).await?;
-    let doubt = own.iter().flat_map(|set| &set.writes).any(snapshot::decides);
+    // What the session wrote matters to its first snapshot only, and to read all of it takes a while.
+    let doubt = known.snapshot.notes_nothing() && {
+        let own = deps.world.store.own_writings(session).await?;
+        own.iter().flat_map(|set| &set.writes).any(snapshot::decides)
+    };
     let (folder, snapshot) = (folder.to_owned(), Arc::clone(&known.snapshot));
     let request = SnapshotRequest { folder, known: snapshot, watch, afterwards: false, doubt };
     let taken = tokio::select! {
@@ -117,32 +138,46 @@ pub(crate) async fn before(
         () = stop.aborted() => return Ok(FolderBefore::Stopped),
         taken = take(deps, session, request) => taken?,
     };
-    let Some(snapshot) = taken else { return Ok(FolderBefore::Unobserved(Unobserved::Unreadable)) };
-    if snapshot.is_cut() {
-        return Ok(FolderBefore::Unobserved(Unobserved::TooManyFiles));
-    }
-    if snapshot.is_late() {
-        return Ok(FolderBefore::Unobserved(Unobserved::TooSlow));
-    }
-    let list = snapshot.write();
-    let hash = trimtab_world::store::hash(&list);
+    let unobserved = match &taken {
+        None => Some(Unobserved::Unreadable),
+        Some(snapshot) if snapshot.is_cut() => Some(Unobserved::TooManyFiles),
+        Some(snapshot) if snapshot.is_late() => Some(Unobserved::TooSlow),
+        Some(_) => None,
+    };
+    let snapshot = match (taken, unobserved) {
+        (Some(snapshot), None) => snapshot,
+        (_, why) => {
+            let note = (RefKey::watched_in(session), unobserved_note(call).into_bytes());
+            deps.world.store.keep_all(session, vec![note]).await?;
+            return Ok(FolderBefore::Unobserved(why.unwrap_or(Unobserved::Unreadable)));
+        }
+    };
     let watched = begun_note(call, written);
     let mut keeps = vec![(RefKey::watched_in(session), watched.clone().into_bytes())];
-    if known.stored.as_ref() != Some(&hash) {
-        keeps.push((RefKey::snapshot_of(session), list));
-    }
-    deps.world.store.keep_all(session, keeps).await?;
     let snapshot = Arc::new(snapshot);
+    let is_same = |listed: &&StoredList| listed.snapshot.has_list_of(&snapshot);
+    let listed = match known.listed.as_ref().filter(is_same) {
+        Some(listed) => StoredList { snapshot: Arc::clone(&snapshot), hash: listed.hash.clone() },
+        None => {
+            let list = snapshot.write();
+            let hash = trimtab_world::store::hash(&list);
+            if known.listed.is_none_or(|listed| listed.hash != hash) {
+                keeps.push((RefKey::snapshot_of(session), list));
+            }
+            StoredList { snapshot: Arc::clone(&snapshot), hash }
+        }
+    };
+    deps.world.store.keep_all(session, keeps).await?;
     let session = session.clone();
-    deps.latest.set(Noted { session, snapshot: Arc::clone(&snapshot), stored: Some(hash.clone()), watched });
-    Ok(FolderBefore::Noted(NotedFolder { snapshot, stored: hash, written }))
+    deps.latest.set(Noted { session, snapshot, listed: Some(listed.clone()), watched });
+    Ok(FolderBefore::Noted(NotedFolder { listed, written }))
 }
 
 /// Absolute paths that a command without approval must not write, because undo could not restore them. Or why the
 /// user must be asked first: the command names such a file, or writing there cannot be prevented.
 pub(crate) fn read_only(before: Option<&FolderBefore>, run: &CommandRun) -> Result<Vec<String>, String> {
     let snapshot = match before {
-        Some(FolderBefore::Noted(noted)) => &noted.snapshot,
+        Some(FolderBefore::Noted(noted)) => &noted.listed.snapshot,
         Some(FolderBefore::Unobserved(why)) => return Err(format!("Undo cannot cover this command: {}.", why.words())),
         Some(FolderBefore::Stopped) | None => return Err("Undo cannot cover this command.".to_owned()),
     };
@@ -162,7 +197,7 @@ pub(crate) fn read_only(before: Option<&FolderBefore>, run: &CommandRun) -> Resu
 pub(crate) fn notes(before: Option<&FolderBefore>, has_failed: bool) -> Vec<String> {
     let Some(FolderBefore::Noted(noted)) = before else { return Vec::new() };
     let (hidden, others): (Vec<&Uncovered>, Vec<&Uncovered>) =
-        noted.snapshot.uncovered().iter().partition(|one| one.why == WhyUnkept::Secret);
+        noted.listed.snapshot.uncovered().iter().partition(|one| one.why == WhyUnkept::Secret);
     let name = |one: &&Uncovered| format!("`{}`", one.path.display().to_string().escape_debug());
     let mut notes = Vec::new();
     if !hidden.is_empty() {
@@ -200,38 +235,38 @@ pub(crate) async fn after(
     watch: SnapshotLimits,
     before: FolderBefore,
 ) -> Result<FileEffects, StoreError> {
-    let (now, compared, stored) = match compared(deps, session, folder, watch, before).await? {
+    let (now, compared, listed) = match compared(deps, session, folder, watch, before).await? {
         Ok(compared) => compared,
         Err(effects) => return Ok(effects),
     };
-    let watched = ended_note(call, &stored);
-    deps.latest.set(Noted { session: session.clone(), snapshot: Arc::new(now), stored: Some(stored), watched });
+    let watched = ended_note(call, &listed.hash);
+    deps.latest.set(Noted { session: session.clone(), snapshot: Arc::new(now), listed: Some(listed), watched });
     pictured(deps.world.store.as_ref(), session, compared).await
 }
 
-/// The files now, their difference to before, and the hash of the stored list of before. Or what is known without that.
+/// The files now, their difference to before, and the stored list of before. Or what is known without that.
 async fn compared(
     deps: &ActorContext,
     session: &SessionId,
     folder: &str,
     watch: SnapshotLimits,
     before: FolderBefore,
-) -> Result<Result<(Snapshot, SnapshotDiff, String), FileEffects>, StoreError> {
-    let NotedFolder { snapshot: before, stored, written } = match before {
+) -> Result<Result<(Snapshot, SnapshotDiff, StoredList), FileEffects>, StoreError> {
+    let NotedFolder { listed, written } = match before {
         FolderBefore::Noted(noted) => noted,
         FolderBefore::Unobserved(why) => return Ok(Err(FileEffects::unobserved(why))),
         FolderBefore::Stopped => return Ok(Err(FileEffects::default())),
     };
-    let (known, doubt) = (Arc::clone(&before), false);
+    let (known, doubt) = (Arc::clone(&listed.snapshot), false);
     let request = SnapshotRequest { folder: folder.to_owned(), known, watch, afterwards: true, doubt };
     let Some(now) = take(deps, session, request).await? else {
         return Ok(Err(FileEffects::unobserved(Unobserved::Unreadable)));
     };
-    let mut compared = snapshot::compare(&before, &now);
+    let mut compared = snapshot::compare(&listed.snapshot, &now);
     // In this order, because other sessions announce what they write before they write it, so every change that is
     // seen is known.
     compared.leave_out(Path::new(folder), &deps.world.store.writings(session, written).await?);
-    Ok(Ok((now, compared, stored)))
+    Ok(Ok((now, compared, listed)))
 }
 
 /// The snapshot before an interrupted command.
@@ -243,11 +278,9 @@ pub(crate) async fn noted_before(
     let watched = stored_note(deps, session).await?;
     let list = deps.world.store.bytes(Some(session), &RefKey::snapshot_of(session)).await?;
     let written = watched.split_once(' ').filter(|(of, _)| *of == call.as_str()).and_then(|(_, n)| n.parse().ok());
-    let noted = list.and_then(|list| Some((trimtab_world::store::hash(&list), Snapshot::read(&list)?, written?)));
+    let noted = list.and_then(|list| Some((StoredList::read(&list)?, written?)));
     Ok(match noted {
-        Some((stored, snapshot, written)) => {
-            FolderBefore::Noted(NotedFolder { snapshot: Arc::new(snapshot), stored, written })
-        }
+        Some((listed, written)) => FolderBefore::Noted(NotedFolder { listed, written }),
         // It was killed before that, and so the command cannot have begun.
         None => FolderBefore::Unobserved(Unobserved::NotNoted),
     })
@@ -260,7 +293,7 @@ pub(crate) async fn keep_apart(
     call: &CallId,
     noted: &NotedFolder,
 ) -> Result<(), StoreError> {
-    let list = (RefKey::background_snapshot_of(session, call), noted.snapshot.write());
+    let list = (RefKey::background_snapshot_of(session, call), noted.listed.snapshot.write());
     let note = (RefKey::background_note_of(session, call), noted.written.to_string().into_bytes());
     deps.world.store.keep_all(session, vec![list, note]).await
 }
@@ -275,11 +308,9 @@ pub(crate) async fn kept_apart(
     let list = store.bytes(Some(session), &RefKey::background_snapshot_of(session, call)).await?;
     let note = store.bytes(Some(session), &RefKey::background_note_of(session, call)).await?;
     let written = note.and_then(|note| String::from_utf8(note).ok()?.parse().ok());
-    let noted = list.and_then(|list| Some((trimtab_world::store::hash(&list), Snapshot::read(&list)?, written?)));
+    let noted = list.and_then(|list| Some((StoredList::read(&list)?, written?)));
     Ok(match noted {
-        Some((stored, snapshot, written)) => {
-            FolderBefore::Noted(NotedFolder { snapshot: Arc::new(snapshot), stored, written })
-        }
+        Some((listed, written)) => FolderBefore::Noted(NotedFolder { listed, written }),
         None => FolderBefore::Unobserved(Unobserved::NotNoted),
     })
 }
@@ -313,11 +344,11 @@ pub(crate) async fn changed_so_far(
 ) -> Result<Vec<(CallId, FileEffects)>, StoreError> {
     let mut changed = Vec::new();
     for call in deps.commands.in_background(session) {
-        let FolderBefore::Noted(NotedFolder { snapshot, written, .. }) = kept_apart(deps, session, &call).await? else {
+        let FolderBefore::Noted(NotedFolder { listed, written }) = kept_apart(deps, session, &call).await? else {
             continue;
         };
         let now = writes.iter().map(|write| (PathBuf::from(&write.path), write.before.clone()));
-        let mut compared = snapshot.compare_with(now);
+        let mut compared = listed.snapshot.compare_with(now);
         compared.leave_out(Path::new(folder), &deps.world.store.writings(session, written).await?);
         if !compared.writes.is_empty() {
             changed.push((call, pictured(deps.world.store.as_ref(), session, compared).await?));
@@ -339,9 +370,9 @@ async fn latest(deps: &ActorContext, session: &SessionId) -> Result<Noted, Store
         return Ok(noted);
     }
     let list = deps.world.store.bytes(Some(session), &RefKey::snapshot_of(session)).await?;
-    let stored = list.as_deref().map(trimtab_world::store::hash);
-    let snapshot = list.and_then(|list| Snapshot::read(&list)).unwrap_or_default();
-    Ok(Noted { session: session.clone(), snapshot: Arc::new(snapshot), stored, watched })
+    let listed = list.and_then(|list| StoredList::read(&list));
+    let snapshot = listed.as_ref().map(|listed| Arc::clone(&listed.snapshot)).unwrap_or_default();
+    Ok(Noted { session: session.clone(), snapshot, listed, watched })
 }
 
 /// Looks at the files and stores the bytes of those that are not stored yet.
@@ -360,12 +391,12 @@ async fn take(
                 batch.push((key, content));
             }
             if bytes >= TOGETHER {
-                deps.world.store.keep_all(session, std::mem::take(&mut batch)).await?;
+                deps.world.store.keep_soon(session, std::mem::take(&mut batch)).await?;
                 bytes = 0;
             }
         }
         if !batch.is_empty() {
-            deps.world.store.keep_all(session, batch).await?;
+            deps.world.store.keep_soon(session, batch).await?;
         }
         Ok::<(), StoreError>(())
     };

@@ -357,7 +357,7 @@ pub(crate) async fn report_and_keep(
     input: &Input,
     keeps: Vec<(RefKey, String)>,
 ) -> Result<(), ActorError> {
-    let input = NewInput { payload: written(input), keeps, ..NewInput::default() };
+    let input = NewInput { payload: written(input), keeps, relaxed_durability: true, ..NewInput::default() };
     deps.world.store.enqueue(reporter.lease.session(), input).await?;
     reporter.wake.notify_one();
     Ok(())

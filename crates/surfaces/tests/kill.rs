@@ -222,6 +222,41 @@ fn a_call_begins_and_a_run_ends_with_everything_on_the_disk() {
     assert!(!unsaved, "the run has ended, and what it said may be lost");
 }
 
+/// The intent to run it, and, if it may write, what undo needs.
+#[test]
+fn a_command_begins_with_what_was_written_before_on_the_disk() {
+    let program = program();
+    for (id, command) in [("t1", "touch made"), ("t2", "echo here"), ("t3", "touch again")] {
+        let input = serde_json::json!({ "command": command }).to_string();
+        program.provider.push(Answer::anthropic(Reply::new().tool(id, "run_command", [input])));
+    }
+    program.provider.always(story());
+    let log = program.home().with_file_name("calls").display().to_string();
+    let binary = program.binary().display().to_string();
+    let trace = "trace=pwrite64,fsync,fdatasync,execve";
+    let all = ["-f", "-y", "-qq", "-o", &log, "-e", trace, &binary, "run", "--trust", "--approve", "auto", "Work"];
+    let mut command = program.command(Path::new("strace"), &all);
+    let ended = Running::new(command.spawn().expect("strace is installed by scripts/test")).wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let text = std::fs::read_to_string(&log).expect("a log");
+    let (mut unsaved, mut begun) = (false, std::collections::BTreeSet::new());
+    for line in text.lines() {
+        let is = |names: &[&str]| names.iter().any(|name| line.contains(&format!(" {name}(")));
+        if line.contains("trimtab.db-wal>") && is(&["pwrite64"]) {
+            unsaved = true;
+        } else if line.contains("trimtab.db-wal>") && is(&["fsync", "fdatasync"]) {
+            unsaved = false;
+        } else if let Some(word) =
+            ["made", "here", "again"].into_iter().find(|word| line.contains(&format!("{word}\"]")))
+        {
+            assert!(!unsaved, "a command starts before that is on the disk:\n{line}");
+            begun.insert(word);
+        }
+    }
+    assert_eq!(begun.len(), 3, "{text}");
+    assert!(program.project().join("again").is_file());
+}
+
 /// `TRIMTAB_KILLS` makes it more than the few of an ordinary run.
 fn rounds() -> u64 {
     std::env::var("TRIMTAB_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(60)

@@ -84,13 +84,15 @@ async fn inputs_wait_in_order_until_the_step_that_takes_them_up_is_durable() {
         let store = ground.process();
         store.create_session(row("s1", "/a"), vec![input("1"), input("2")]).await.expect("made");
         store.enqueue(&session("s1"), input("3")).await.expect("taken");
+        let soon = NewInput { relaxed_durability: true, ..input("4") };
+        store.enqueue(&session("s1"), soon).await.expect("taken");
         let waiting = store.inbox(&session("s1")).await.expect("read");
-        assert_eq!(waiting.iter().map(|row| row.payload.as_str()).collect::<Vec<_>>(), ["1", "2", "3"]);
+        assert_eq!(waiting.iter().map(|row| row.payload.as_str()).collect::<Vec<_>>(), ["1", "2", "3", "4"]);
         let lease = owned(store.as_ref(), "s1").await;
         let consumed = waiting[..2].iter().map(|row| row.id).collect();
         let commit = Commit { consumed, events: vec![event("s1", 1, "a"), event("s1", 2, "b")], ..Commit::default() };
         store.commit(&lease, commit).await.expect("durable");
-        assert_eq!(store.inbox(&session("s1")).await.expect("read").len(), 1);
+        assert_eq!(store.inbox(&session("s1")).await.expect("read").len(), 2);
         let seen = store.events(&session("s1"), 1, 10).await.expect("read");
         assert_eq!(seen, [event("s1", 2, "b")]);
         assert_eq!(store.events(&session("s1"), 0, 1).await.expect("read").len(), 1, "the limit holds");

@@ -1,6 +1,6 @@
 //! The rows that become durable together with a fact.
 
-use trimtab_engine::Input;
+use trimtab_engine::{Effect, Input};
 use trimtab_vocab::event::{CheckpointFact, ModelFact, ReplyFact, RequestFact, RuleFact, SessionFact, Status};
 use trimtab_vocab::{Event, Fact, MemoryEntry, MemoryFact, Remembered, Rule};
 use trimtab_world::store::{Commit, NewInput, Recipient, RuleChange};
@@ -69,9 +69,17 @@ pub(crate) fn told(input: &Input) -> (Recipient, NewInput) {
     (Recipient::OtherBusy, NewInput { payload: effects::written(input), ..NewInput::default() })
 }
 
-/// Whether a commit only records progress: no question, no end, and no change of the user's files. Its input is still
-/// in the inbox, or can be read again.
-pub(super) fn is_on_the_way(commit: &Commit) -> bool {
+/// Whether a commit need not wait for the disk: what follows from it waits, and what came in is on the disk or can be
+/// found again.
+pub(super) fn is_relaxed(commit: &Commit, effects: &[Effect]) -> bool {
+    // The snapshot before a command waits, for all that was written before.
+    let waits_itself = |effect: &Effect| matches!(effect, Effect::Run { watch: Some(_), .. });
+    let takes_nothing_up = commit.consumed.is_empty() || effects.iter().any(waits_itself);
+    takes_nothing_up && is_on_the_way(commit) && effects.iter().all(|effect| !effect.acts() || waits_itself(effect))
+}
+
+/// Whether a commit only records progress: no question, no end, and no change of the user's files.
+fn is_on_the_way(commit: &Commit) -> bool {
     let Commit { finished, reopened, opened, resolved, children, tell, rules, remembered, keep_only, .. } = commit;
     let is_of_the_work = |event: &Event| !matches!(event.fact, Fact::Change(_) | Fact::Tasks(_) | Fact::Proposal(_));
     finished.is_empty()

@@ -117,6 +117,9 @@ pub struct NewInput {
     pub keeps: Vec<(RefKey, String)>,
     /// It only tidies up: the session was not used by it.
     pub housekeeping: bool,
+    /// It comes from work that the session's owner is doing, and nothing follows from it until the owner takes it up. It
+    /// survives the end of the process at once, and a power failure once the commit that takes it up is durable.
+    pub relaxed_durability: bool,
 }
 
 /// A request as the list of jobs begins with it.

@@ -1,9 +1,10 @@
 //! The operations of a store, by noun. [`Store`] is their sum, and what the rest of the program holds.
 //!
 //! Methods are atomic and durable when they return; a future that is dropped early has done all of its work or
-//! nothing. Ownership (`claim`, `release`, `admit`) and intermediate commits ([`Commit::relaxed_durability`]) survive
-//! any end of the process, but perhaps not a power failure, after which they are useless anyway. Nothing durable
-//! exists without what came before it.
+//! nothing. Ownership (`claim`, `release`, `admit`), intermediate commits ([`Commit::relaxed_durability`]), results that
+//! the owner is about to take up ([`NewInput::relaxed_durability`]), and bytes that are kept soon survive any end of the
+//! process, but perhaps not a power failure, after which they are useless anyway. Nothing durable exists without what
+//! came before it.
 
 use async_trait::async_trait;
 use trimtab_vocab::event::SubtaskFact;
@@ -115,6 +116,10 @@ pub trait BlobStore: Send + Sync {
     }
     /// Stores many, all of them or none.
     async fn keep_all(&self, session: &SessionId, keeps: Vec<(RefKey, Vec<u8>)>) -> Result<()>;
+    /// The same, for bytes that only something later refers to. They are durable with it at the latest.
+    async fn keep_soon(&self, session: &SessionId, keeps: Vec<(RefKey, Vec<u8>)>) -> Result<()> {
+        self.keep_all(session, keeps).await
+    }
     /// What sessions hold of files that were read or written, for undo.
     async fn file_space(&self) -> Result<Vec<FileSpace>>;
     /// The names of all that a session has stored, in no order.

@@ -114,6 +114,11 @@ impl Snapshot {
         self.is_late
     }
 
+    /// Whether `write` gives the same for both, as far as that shows without writing.
+    pub fn has_list_of(&self, other: &Self) -> bool {
+        self.closed == other.closed && self.folders == other.folders && self.entries == other.entries
+    }
+
     /// What undo could not bring back, in no order.
     pub fn uncovered(&self) -> &[Uncovered] {
         &self.uncovered

@@ -13,7 +13,12 @@ use super::{SqliteStore, read_id};
 impl BlobStore for SqliteStore {
     async fn keep_all(&self, session: &SessionId, keeps: Vec<(RefKey, Vec<u8>)>) -> Result<()> {
         let session = session.clone();
-        self.write(move |tx| keeps.iter().try_for_each(|(key, bytes)| insert_bytes(tx, &session, key, bytes))).await
+        self.write(move |tx| insert_all(tx, &session, &keeps)).await
+    }
+
+    async fn keep_soon(&self, session: &SessionId, keeps: Vec<(RefKey, Vec<u8>)>) -> Result<()> {
+        let session = session.clone();
+        self.write_soon(move |tx| insert_all(tx, &session, &keeps)).await
     }
 
     async fn file_space(&self) -> Result<Vec<FileSpace>> {
@@ -66,6 +71,10 @@ pub(super) const DELETE_UNNAMED: &str =
 /// Stores each text once, by its hash, and points its name there.
 pub(super) fn insert_texts(tx: &Transaction<'_>, session: &SessionId, keeps: &[(RefKey, String)]) -> Result<()> {
     keeps.iter().try_for_each(|(key, text)| insert_bytes(tx, session, key, text.as_bytes()))
+}
+
+fn insert_all(tx: &Transaction<'_>, session: &SessionId, keeps: &[(RefKey, Vec<u8>)]) -> Result<()> {
+    keeps.iter().try_for_each(|(key, bytes)| insert_bytes(tx, session, key, bytes))
 }
 
 pub(super) fn insert_bytes(tx: &Transaction<'_>, session: &SessionId, key: &RefKey, bytes: &[u8]) -> Result<()> {

@@ -14,7 +14,8 @@ use super::{SqliteStore, read_id};
 impl InboxStore for SqliteStore {
     async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<()> {
         let (session, now, served) = (session.clone(), self.clock.now(), self.serving.load(Ordering::Relaxed));
-        self.write(move |tx| {
+        let is_relaxed = input.relaxed_durability;
+        let work = move |tx: &Transaction<'_>| {
             let known = tx
                 .prepare_cached("UPDATE sessions SET updated = COALESCE(?2, updated) WHERE id = ?1")?
                 .execute(params![session.as_str(), (!input.housekeeping).then_some(now.millis())])?;
@@ -22,8 +23,11 @@ impl InboxStore for SqliteStore {
                 return Err(StoreError::NoSession(session.clone()));
             }
             insert_input(tx, &session, &input, now, served)
-        })
-        .await
+        };
+        match is_relaxed {
+            true => self.write_soon(work).await,
+            false => self.write(work).await,
+        }
     }
 
     async fn inbox(&self, session: &SessionId) -> Result<Vec<InputRow>> {
