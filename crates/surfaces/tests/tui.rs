@@ -10,6 +10,10 @@ use trimtab_testkit::terminal::Terminal;
 
 #[path = "tui/defects.rs"]
 mod defects;
+#[path = "tui/morning.rs"]
+mod morning;
+#[path = "tui/random_keys.rs"]
+mod random_keys;
 #[path = "tui/rewind.rs"]
 mod rewind;
 #[path = "tui/screen_defects.rs"]

@@ -539,11 +539,24 @@ fn too_large() -> Fault {
 }
 
 fn broken(error: &(dyn Error + 'static)) -> Fault {
-    fault(
-        ProblemKind::Network,
-        format!("The connection to the provider broke: {}.", causes(error)),
-        Retry::Later { after_ms: None },
-    )
+    // Whoever reads this gains nothing from the part of a message in which it ended.
+    let message = match is_early_end(error) {
+        true => "The provider closed the connection before the reply was complete.".to_owned(),
+        false => format!("The connection to the provider broke: {}.", causes(error)),
+    };
+    fault(ProblemKind::Network, message, Retry::Later { after_ms: None })
+}
+
+fn is_early_end(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        let broke = cause.downcast_ref::<std::io::Error>();
+        if broke.is_some_and(|broke| broke.kind() == std::io::ErrorKind::UnexpectedEof) {
+            return true;
+        }
+        next = cause.source();
+    }
+    false
 }
 
 /// How the message about a provider that does not answer begins.
