@@ -407,7 +407,7 @@ fn blank_lines_hide_nothing() {
     stage.said("x");
     stage.asked(long_permission(&format!("echo harmless{}rm -rf victim", "\n".repeat(80))));
     let screen = stage.screen();
-    for part in ["$ echo harmless", "… 79 blank lines", "$ rm -rf victim", "Reason:", "sandbox: workspace"] {
+    for part in ["$ echo harmless", "… 79 blank lines", "> rm -rf victim", "Reason:", "Can write only there"] {
         assert!(screen.contains(part), "{part} is missing in {screen}");
     }
 }
@@ -618,7 +618,7 @@ fn a_plan_is_shown_and_can_be_edited() {
 
 
 
-    ↑ ↓ select · J K move the step · e edit · a add … esc cancel
+    enter save · e edit · a add · d remove … esc cancel
     ");
     stage.key("J");
     stage.key("e");

@@ -18,7 +18,7 @@ fn a_connection_that_breaks_leaves_one_plain_line() {
     program.set("TRIMTAB_LIMITS_RETRIES", "2");
     let reply = || Reply::new().text(["This answer begins ", "and ends well."]);
     let begun = trimtab_testkit::provider::anthropic::stream(&reply())[..4].concat().len();
-    program.provider.push(Answer::anthropic(reply()).close_after(begun));
+    program.provider.push(Answer::anthropic(reply()).cut_after(begun));
     program.provider.push(Answer::anthropic(reply()));
     let terminal = Terminal::start(&program, &[], 100, 30);
     say(&terminal, "Ask");
@@ -56,6 +56,7 @@ fn a_handoff_shows_no_words_for_the_model() {
     say(&terminal, "Where is the greeting?");
     terminal.wait_for("Done");
     terminal.settled();
+    program.provider.always(says("It was asked where the greeting is."));
     type_text(&terminal, "/handoff");
     terminal.press(ENTER);
     terminal.wait_for("Continues session");

@@ -98,7 +98,7 @@ impl QuestionDialog {
         match self.command().filter(|_| self.words_before_command().is_some()) {
             Some(command) => {
                 let command = fold_blank_lines(Visible::command(command.trim()).as_str());
-                for (line, sign) in command.lines().zip(std::iter::once("$").chain(std::iter::repeat(" "))) {
+                for (line, sign) in command.lines().zip(std::iter::once("$").chain(std::iter::repeat(">"))) {
                     rows.extend(wrap(
                         &Line::from(Span::styled(format!("  {sign} {line}"), style(StyleName::Code))),
                         width,
