@@ -18,7 +18,7 @@ fn a_connection_that_breaks_leaves_one_plain_line() {
     program.set("TRIMTAB_LIMITS_RETRIES", "2");
     let reply = || Reply::new().text(["This answer begins ", "and ends well."]);
     let begun = trimtab_testkit::provider::anthropic::stream(&reply())[..4].concat().len();
-    program.provider.push(Answer::anthropic(reply()).cut_after(begun));
+    program.provider.push(Answer::anthropic(reply()).close_after(begun));
     program.provider.push(Answer::anthropic(reply()));
     let terminal = Terminal::start(&program, &[], 100, 30);
     say(&terminal, "Ask");
