@@ -174,7 +174,7 @@ const attacks = {
       assert.equal(await question.getByRole('group', { name: 'Confirm the rule' }).count(), 0);
       assert.match(await command.innerText(), /⟨39 blank lines⟩\nrm -rf hidden⟨200 spaces⟩; echo the end$/, 'all of it is there, and what is blank is counted');
       const facts = async () => {
-        for (const text of [/Reason:/, /It would run in/, /allowed hosts only/]) {
+        for (const text of [/Reason:/, /Runs in/, /only allowed hosts/]) {
           await becomes(() => inSight(question.getByText(text).first(), size), true, `${text} is in sight`);
         }
       };

@@ -10,6 +10,10 @@ use trimtab_testkit::terminal::Terminal;
 
 #[path = "tui/defects.rs"]
 mod defects;
+#[path = "tui/morning.rs"]
+mod morning;
+#[path = "tui/random_keys.rs"]
+mod random_keys;
 #[path = "tui/rewind.rs"]
 mod rewind;
 #[path = "tui/screen_defects.rs"]
@@ -374,7 +378,7 @@ fn of_what_was_on_its_way_only_what_never_arrived_stands_in_the_input_again() {
         let kept = json!({"draft": [], "sending": [{"request": request, "draft": message}]});
         std::fs::write(&file, kept.to_string()).expect("writes");
         let mut again = Terminal::start(&program, &[], 80, 24);
-        again.wait_for("Ask Trimtab to do something, or");
+        again.wait_for("Type a request, or press");
         if is_lost {
             again.wait_for("› Say one thing");
         }
@@ -467,7 +471,7 @@ fn a_second_terminal_begins_a_session_of_its_own_and_can_join_the_first() {
     say(&first, "Make it");
     first.wait_for("Run this command?");
     let second = Terminal::start(&program, &[], 80, 24);
-    second.wait_for("Ask Trimtab to do something, or");
+    second.wait_for("Type a request, or press");
     assert!(!second.screen().contains("Run this command?"));
     // It joins, and answers; the first goes on with the answer.
     second.press("\x1bs");

@@ -40,6 +40,23 @@ fn a_background_command_returns_when_it_is_ready_and_is_stopped_by_the_model() {
     "#);
 }
 
+/// A command in the background was run, whatever becomes of it.
+#[test]
+fn a_request_to_start_something_in_the_background_is_done() {
+    let log = play(
+        r#"
+        > Start the server
+        <@ run_command {"command":"echo ready now; sleep 1001$X","background":true,"ready":"ready now"}
+        ! allow
+        @ command.background
+        < The server runs on port 8765.
+        @ request.finished
+        "#,
+    );
+    let end = log.lines().rfind(|line| line.contains(" request.finished ")).expect("an end");
+    assert!(end.contains(r#""status":"completed""#), "{log}");
+}
+
 #[test]
 fn the_user_moves_a_command_to_the_background_and_stops_it_later() {
     insta::assert_snapshot!(only(&play(

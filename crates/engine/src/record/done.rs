@@ -27,6 +27,8 @@ pub struct DoneState {
     pub echoed: Option<String>,
     /// A command ran whose effects are not among the changes.
     pub acted: bool,
+    /// A command was left to run in the background.
+    pub backgrounded: bool,
     /// The user or a rule has refused something of it.
     pub declined: bool,
     /// How often the model was reminded that it has done nothing.
@@ -84,7 +86,7 @@ impl Session {
                 let is_git = command.split(|c: char| !c.is_alphanumeric()).any(|word| word == "git");
                 done.acted |= is_git && *automatic != Some(CommandClass::Read);
             }
-            Fact::Command(CommandFact::Background { .. }) => done.acted = true,
+            Fact::Command(CommandFact::Background { .. }) => (done.acted, done.backgrounded) = (true, true),
             Fact::Command(CommandFact::Finished { background: Some(_), .. }) => {}
             Fact::Command(CommandFact::Finished { command, exit_code, unobserved, .. }) => {
                 done.acted |= unobserved.is_some();

@@ -49,11 +49,19 @@ pub(super) fn sign(ran: &Ran) -> Option<&str> {
     let failed = ran.exit_code.is_some_and(|code| code != 0) && !ran.timed_out && !ran.stopped;
     let shows = |line: &&str| {
         let line = line.to_ascii_lowercase();
-        SIGNS.iter().any(|sign| line.contains(sign))
+        SIGNS.iter().any(|sign| has_word(&line, sign))
     };
     // What it says last is nearest to why it failed.
     let line = ran.output.lines().rev().find(shows).filter(|_| failed && ran.not_started.is_none())?.trim();
     Some(&line[..line.floor_char_boundary(QUOTED)])
+}
+
+/// Whether these words stand in a line by themselves: `enotfound` is also a part of `ModuleNotFoundError`.
+fn has_word(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let (before, after) = (line[..at].chars().next_back(), line[at + word.len()..].chars().next());
+        !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
+    })
 }
 
 /// The same action without the fence.
@@ -216,6 +224,7 @@ mod tests {
     fn only_a_failure_with_such_words_is_a_sign() {
         let denied = "x: Permission denied\n";
         assert_eq!(sign(&failed("2 tests failed\n")), None);
+        assert_eq!(sign(&failed("ModuleNotFoundError: No module named 'greet'\n")), None, "a part of a longer word");
         assert_eq!(sign(&Ran { exit_code: Some(0), ..failed(denied) }), None, "it went well");
         assert_eq!(sign(&Ran { timed_out: true, ..failed(denied) }), None);
         assert_eq!(sign(&Ran { stopped: true, ..failed(denied) }), None);

@@ -489,6 +489,12 @@ pub const KEYS: &[SettingKey] = &[
         "false",
         "Print plain lines instead of a full-screen UI, for screen readers and simple terminals.",
     ),
+    key(
+        "tui.notify",
+        SettingKind::Choice(&["auto", "osc9", "osc777", "bell", "off"]),
+        "\"auto\"",
+        "How the terminal notifies you if its window is not focused: the kind that it supports (auto), a message (osc9, osc777), the bell alone (bell), or not (off).",
+    ),
     key("tui.vim", SettingKind::Bool, "false", "Edit messages in the terminal UI with Vim keys."),
     key(
         "tui.mouse",

@@ -97,6 +97,8 @@ pub struct TuiSettings {
     pub vim: bool,
     /// The wheel of the mouse scrolls views.
     pub mouse: bool,
+    /// How the terminal notifies a user whose window is not focused.
+    pub notify: String,
     /// Keys by the name of what they do.
     pub keys: BTreeMap<String, String>,
 }
@@ -335,6 +337,7 @@ impl Profile {
             shows_thinking: text(&raw, "output.thinking") == "shown",
             vim: yes(&raw, "tui.vim"),
             mouse: yes(&raw, "tui.mouse"),
+            notify: text(&raw, "tui.notify"),
             keys: texts(&raw, "keys"),
         };
         let external = ExternalTools {

@@ -84,6 +84,7 @@ const PREFERENCES: &[&str] = &[
     "tui.plain",
     "tui.vim",
     "tui.mouse",
+    "tui.notify",
     "message.while_running",
     "context.handoff_at",
     "context.strategy",

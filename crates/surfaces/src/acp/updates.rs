@@ -282,7 +282,11 @@ impl UpdatePrinter {
             }
             Entry::Summary(summary) => self.optional_note(summary_text(summary)),
             Entry::Change(change) => {
-                let lines = change.by.as_ref().map(|by| words::effects::after(&change.files, by)).unwrap_or_default();
+                let lines = change
+                    .by
+                    .as_ref()
+                    .map(|by| words::effects::after(&change.files, by, words::effects::UNDO_IN_SHELL))
+                    .unwrap_or_default();
                 let text = words::one_line(&lines.join(" ")).replace("`trimtab rewind`", "`/rewind`");
                 self.optional_note((!lines.is_empty()).then_some(text))
             }

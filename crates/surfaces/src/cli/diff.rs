@@ -11,7 +11,7 @@ use super::changes::{HistoryArgs, at_rest, find_set};
 use super::output::{print, print_exact, print_ink, sanitize};
 use super::paint::Palette;
 use super::{CliOutcome, place};
-use crate::diff::{DiffLine, DiffView, Layout, LoadedDiff, draw, stat, written};
+use crate::diff::{DiffLine, DiffView, HunkHeads, Layout, LoadedDiff, draw, stat, written};
 use crate::output::{Ink, StdStream};
 
 /// Lines that are drawn of one change; more is not read but scrolled past.
@@ -99,8 +99,18 @@ fn drawn(
             lines.push(line);
             break;
         }
-        lines
-            .extend(draw(&file.change(), &DiffView { width, layout, syntax, most_lines: left, rest: rest.to_owned() }));
+        lines.extend(draw(
+            &file.change(),
+            &DiffView {
+                width,
+                layout,
+                syntax,
+                most_lines: left,
+                rest: rest.to_owned(),
+                heads: HunkHeads::Names,
+                fills: false,
+            },
+        ));
     }
     lines
 }

@@ -7,8 +7,9 @@ use super::heading::heading;
 use super::stat::{BAR, bar, counts};
 use super::syntax::{SyntaxToken, Tokens};
 use super::words::{self, ChangedWords};
-use super::{DiffFile, DiffLine, DiffRole, DiffView, Layout, visible};
+use super::{DiffFile, DiffLine, DiffRole, DiffView, HunkHeads, Layout, visible};
 use trimtab_vocab::format;
+use unicode_width::UnicodeWidthStr;
 
 const NO_NEWLINE: &str = "\\ No newline at end of file";
 /// The kind of file within a mode, and what it is for a symbolic link.
@@ -21,7 +22,7 @@ pub fn draw(change: &DiffFile<'_>, view: &DiffView) -> Vec<DiffLine> {
     let after = change.after.map_or(&[][..], |state| state.bytes);
     let is_binary = compare::is_binary(before) || compare::is_binary(after);
     let blocks = if is_binary { Vec::new() } else { compare::blocks(before, after) };
-    let mut lines = vec![title(change, LineStats::count(&blocks))];
+    let mut lines = vec![title(change, LineStats::count(&blocks), view.heads == HunkHeads::Names)];
     lines.extend(notes(change, before, after, is_binary).into_iter().map(|text| {
         let mut line = DiffLine::default();
         line.add(format!("  {text}"), DiffRole::Note);
@@ -30,7 +31,7 @@ pub fn draw(change: &DiffFile<'_>, view: &DiffView) -> Vec<DiffLine> {
     if !blocks.is_empty() { Sheet::new(change, before, after, view, lines).draw(blocks) } else { lines }
 }
 
-fn title(change: &DiffFile<'_>, stats: LineStats) -> DiffLine {
+fn title(change: &DiffFile<'_>, stats: LineStats, with_bar: bool) -> DiffLine {
     let mut line = DiffLine::default();
     if let Some(from) = change.from {
         line.add(format!("{} → ", visible(from.as_bytes())), DiffRole::Title);
@@ -39,8 +40,10 @@ fn title(change: &DiffFile<'_>, stats: LineStats) -> DiffLine {
     if stats != LineStats::default() {
         line.add("  ", DiffRole::Frame);
         counts(&mut line, stats);
-        line.add("  ", DiffRole::Frame);
-        bar(&mut line, stats, BAR);
+        if with_bar {
+            line.add("  ", DiffRole::Frame);
+            bar(&mut line, stats, BAR);
+        }
     }
     line
 }
@@ -131,7 +134,7 @@ impl<'a> Sheet<'a> {
         for (place, hunk) in hunks.iter().enumerate() {
             self.skipped(hunk.before.start - at);
             at = hunk.before.end;
-            self.head(place + 1, hunk);
+            self.head(place + 1, hunks.len(), hunk);
             let kinds = self.kinds(hunk);
             let full = !self.hunk(hunk, &kinds);
             if full || (self.is_full() && place + 1 < hunks.len()) {
@@ -154,7 +157,7 @@ impl<'a> Sheet<'a> {
     }
 
     fn skipped(&mut self, lines: usize) {
-        if lines > 0 {
+        if lines > 0 && self.view.heads != HunkHeads::Signs {
             self.note(format!("  … {} …", format::plural(lines, "unchanged line")));
         }
     }
@@ -181,9 +184,17 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    fn head(&mut self, number: usize, hunk: &DiffHunk) {
+    fn head(&mut self, number: usize, all: usize, hunk: &DiffHunk) {
         let mut line = DiffLine::default();
-        line.add(format!("@@ {}:{number} @@", self.path), DiffRole::Hunk);
+        match self.view.heads {
+            HunkHeads::Names => line.add(format!("@@ {}:{number} @@", self.path), DiffRole::Hunk),
+            HunkHeads::Places => {
+                let first = hunk.blocks.first().map_or(hunk.after.start, |block| block.after.start) + 1;
+                line.add(format!("hunk {number} of {all} · line {first}"), DiffRole::Hunk);
+            }
+            HunkHeads::Signs if number == 1 => return,
+            HunkHeads::Signs => line.add(format!("{:>width$}", "⋮", width = self.digits), DiffRole::Frame),
+        }
         let place = hunk.blocks.first().map_or(hunk.after.start, |block| block.after.start);
         let found = heading(&self.after, place.min(self.after.len())).filter(|found| {
             // What stands in the hunk itself need not be said twice.
@@ -362,12 +373,21 @@ impl<'a> Sheet<'a> {
             let shown = |place: Option<usize>| self.number(place.filter(|_| row == 0));
             line.add(format!("{} {} ", shown(old), shown(new)), DiffRole::Frame);
             line.add(format!("{sign} "), role);
+            let used: usize = spans.iter().map(|span| span.text.width()).sum();
             spans.into_iter().for_each(|span| line.push(span.text, span.style));
+            self.fill(&mut line, room.saturating_sub(used), role);
             self.lines.push(line);
         }
         if !content.ends {
             let gutter = " ".repeat(2 * self.digits + 2);
             self.note(format!("{gutter}{NO_NEWLINE}"));
+        }
+    }
+
+    /// Carries the ground of a changed line on to the edge.
+    fn fill(&self, line: &mut DiffLine, rest: usize, role: DiffRole) {
+        if self.view.fills && role != DiffRole::Same {
+            line.add(" ".repeat(rest), role);
         }
     }
 
@@ -386,7 +406,7 @@ impl<'a> Sheet<'a> {
                 line.add(format!("{sign} "), *role);
                 used = self.digits + 3;
                 for span in spans {
-                    used += unicode_width::UnicodeWidthStr::width(span.text.as_str());
+                    used += span.text.width();
                     line.push(span.text.clone(), span.style);
                 }
                 line.add(" ".repeat(half.saturating_sub(used)), *role);
@@ -396,7 +416,9 @@ impl<'a> Sheet<'a> {
             if let (Some((place, sign, role, _)), Some(spans)) = (&right, rights.get(row)) {
                 line.add(format!("{} ", self.number(Some(*place).filter(|_| row == 0))), DiffRole::Frame);
                 line.add(format!("{sign} "), *role);
+                let used: usize = spans.iter().map(|span| span.text.width()).sum();
                 spans.iter().for_each(|span| line.push(span.text.clone(), span.style));
+                self.fill(&mut line, room.saturating_sub(used), *role);
             }
             self.lines.push(line);
         }

@@ -118,6 +118,20 @@ pub struct DiffView {
     pub most_lines: usize,
     /// How a person gets to see what was left out.
     pub rest: String,
+    pub heads: HunkHeads,
+    /// Whether the ground of changed lines reaches to the edge.
+    pub fills: bool,
+}
+
+/// What stands above the hunks of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HunkHeads {
+    /// The name under which a command takes the hunk: `@@ src/a.rs:2 @@`.
+    Names,
+    /// Which one it is, and where.
+    Places,
+    /// Nothing but a sign between two hunks: the lines have numbers.
+    Signs,
 }
 
 impl DiffView {

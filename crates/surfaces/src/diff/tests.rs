@@ -13,7 +13,15 @@ fn file<'a>(path: &'a str, before: Option<&'a [u8]>, after: Option<&'a [u8]>) ->
 }
 
 fn view(layout: Layout, width: usize) -> DiffView {
-    DiffView { width, layout, syntax: false, most_lines: usize::MAX, rest: "Ask for more.".into() }
+    DiffView {
+        width,
+        layout,
+        syntax: false,
+        most_lines: usize::MAX,
+        rest: "Ask for more.".into(),
+        heads: HunkHeads::Names,
+        fills: false,
+    }
 }
 
 /// What is drawn, with words that changed in brackets of their own.

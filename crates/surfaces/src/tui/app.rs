@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ratatui::layout::Size;
 use ratatui::text::Line;
 use trimtab_host::Sent;
-use trimtab_vocab::event::{CheckpointFact, CommandFact, RequestFact, SessionFact};
+use trimtab_vocab::event::{CheckpointFact, CommandFact, RequestFact, SessionFact, Status};
 use trimtab_vocab::{
     Autonomy, AutonomyChoice, CallId, CheckpointId, Control, Effort, Event, Fact, Mode, Problem, ProblemKind,
     RequestId, SessionId, SubtaskStart, Time, WhileRunning,
@@ -506,8 +506,11 @@ impl App {
                     self.send_message(ComposerDraft::new(note), self.status.mode, Some(WhileRunning::Steer));
                 }
             }
-            Fact::Request(RequestFact::Finished { .. }) if !self.pressed.is_focused => {
-                self.emit(Cmd::Notify("The request has ended.".into()));
+            // Whoever stopped it knows.
+            Fact::Request(RequestFact::Finished { status, .. })
+                if !self.pressed.is_focused && *status != Status::Cancelled =>
+            {
+                self.emit(Cmd::Notify(words::notified_end(*status, self.status.title())));
             }
             _ => {}
         }
@@ -589,6 +592,9 @@ impl App {
             Typed::Moved => self.pressed.quit_at = None,
             Typed::Changed => {
                 self.pressed.quit_at = None;
+                if self.pressed.refused.take().is_some() {
+                    self.pressed.hint = None;
+                }
                 self.keep();
                 if matches!(input, TerminalInput::Paste(_)) && self.composer.draft().has_paste() {
                     let key = self.keys.key(KeyAction::Open);
@@ -797,7 +803,8 @@ impl App {
     }
 
     fn send(&mut self, draft: ComposerDraft, while_running: WhileRunning) {
-        (self.pressed.quit_at, self.pressed.esc_at) = (None, None);
+        // What was said of an earlier draft is over.
+        (self.pressed.quit_at, self.pressed.esc_at, self.pressed.hint) = (None, None, None);
         if let Some(command) = draft.command() {
             return self.emit(Cmd::Shell(command));
         }
@@ -1069,6 +1076,7 @@ impl App {
                 }
                 self.emit(cmd);
             }
+            view::ViewOutcome::Copy { entry, block } => self.copy_shown(entry, block),
             view::ViewOutcome::CloseWith(cmd) => {
                 self.view = None;
                 match cmd {

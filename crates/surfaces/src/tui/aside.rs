@@ -6,7 +6,7 @@ use std::process::Stdio;
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::own_terminal;
-use super::shell_output::ShellOutput;
+use super::shell_output::{ShellOutput, WENT_WELL};
 use crate::output::{Ink, StdStream};
 
 /// The largest text that is taken back from an editor.
@@ -36,19 +36,18 @@ pub(super) async fn edit(text: String) -> Option<String> {
 /// Runs a command of the person's own. It is theirs as it would be in their shell: nobody judges it. The model sees what
 /// it writes with the next message.
 pub(super) async fn shell(command: &str) -> ShellOutput {
-    tell(&format!("$ {command}"));
+    tell(&format!("\n$ {command}"));
     let (shell, text) = (user_shell(), command.to_owned());
     let ran = tokio::task::spawn_blocking(move || own_terminal::run(&shell, &text)).await;
     let (end, written) = match ran.map_err(io::Error::other).flatten() {
         Ok(ran) => (format!("exit code {}", ran.code), ran.written),
         Err(error) => (format!("did not start: {error}"), String::new()),
     };
-    if end != "exit code 0" {
+    if end != WENT_WELL {
         // What it wrote may end in the middle of a row.
         let gap = if written.is_empty() || written.ends_with('\n') { "" } else { "\n" };
         tell(&format!("{gap}({end})"));
     }
-    tell("");
     ShellOutput::new(command, end, &written)
 }
 

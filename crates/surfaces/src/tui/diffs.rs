@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::theme::Theme;
 use crate::diff::LoadedDiff;
-use crate::diff::{DiffRole, DiffView, Layout, draw};
+use crate::diff::{DiffRole, DiffView, HunkHeads, Layout, draw};
 use trimtab_vocab::format;
 
 /// The rows of several changed files, at most `most` of them; `rest` says where the others are.
@@ -30,7 +30,9 @@ pub(super) fn rows(
             rows.push(styled(&line, theme, 0));
             break;
         }
-        let view = DiffView { width, layout, syntax: true, most_lines: left, rest: rest.to_owned() };
+        let heads = HunkHeads::Signs;
+        let view =
+            DiffView { width, layout, syntax: true, most_lines: left, rest: rest.to_owned(), heads, fills: true };
         rows.extend(draw(&file.change(), &view).iter().map(|line| styled(line, theme, 0)));
     }
     rows
@@ -76,7 +78,8 @@ pub(super) fn hunks(files: &[LoadedDiff], width: usize, theme: &Theme) -> Vec<Di
     let mut hunk = 0;
     for file in files {
         let change = file.change();
-        let view = DiffView { width, layout, syntax: true, most_lines: usize::MAX, rest: String::new() };
+        let (most_lines, rest, heads) = (usize::MAX, String::new(), HunkHeads::Places);
+        let view = DiffView { width, layout, syntax: true, most_lines, rest, heads, fills: true };
         let mut number = 0;
         for line in draw(&change, &view) {
             let is_head = line.spans.first().is_some_and(|span| span.style.role == DiffRole::Hunk);

@@ -50,7 +50,7 @@ impl App {
         let (mut above, has_long_hint) = self.pane_rows(queue, &mut left);
         // What is under way gets what is left, but for a row that keeps the conversation in sight.
         let room = usize::from(left.saturating_sub(u16::from(height >= 12)));
-        let mut rows = self.transcript.unfinished(columns, &self.theme, room);
+        let mut rows = self.transcript.unfinished(columns, &self.theme, room, queue > 0);
         let has_room = if rows.is_empty() { height >= 16 } else { rows.len() < room };
         if has_room && !above.is_empty() {
             rows.push(Line::default());
@@ -114,7 +114,8 @@ impl App {
             usize::from(*left)
         };
         // In the order of importance; they are drawn in the order of the screen below.
-        let activity = self.activity.lines(columns, &self.theme, self.now);
+        let activity =
+            self.activity.lines(columns, &self.theme, self.now, height >= 16 && self.transcript.shows_running_tool());
         let batch = if height >= 12 { self.batch.lines(columns, &self.theme) } else { Vec::new() };
         let steps_room = usize::from((height / 3).min(10));
         let key = self.keys.key(KeyAction::Steps);

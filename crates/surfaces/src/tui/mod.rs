@@ -22,6 +22,7 @@ mod key_keeper;
 mod last_session;
 mod live;
 mod message;
+mod notification;
 mod own_terminal;
 mod pane;
 mod rewind;

@@ -19,6 +19,7 @@ use super::app::App;
 use super::executor::Executor;
 use super::keys::TerminalInput;
 use super::message::{Cmd, Msg};
+use super::notification::NotifyBy;
 use super::screen::TerminalScreen;
 use super::terminal::{RawTerminal, ReaderReport, TerminalReader};
 
@@ -61,6 +62,7 @@ pub(super) struct Runtime {
     title: String,
     /// The terminal was told that something is under way.
     shows_progress: bool,
+    notify_by: NotifyBy,
 }
 
 /// Whether somebody waits for what this shows: what they did themselves, or what they are asked.
@@ -103,6 +105,7 @@ impl Runtime {
             interrupt: signal(SignalKind::interrupt()).map_err(broken)?,
             title: String::new(),
             shows_progress: false,
+            notify_by: NotifyBy::default(),
         })
     }
 
@@ -110,6 +113,12 @@ impl Runtime {
     /// terminal's own.
     pub(super) fn with_mouse(mut self, on: bool) -> Self {
         self.screen.set_mouse(on);
+        self
+    }
+
+    /// How somebody who looks elsewhere is told.
+    pub(super) fn with_notifications(mut self, by: NotifyBy) -> Self {
+        self.notify_by = by;
         self
     }
 
@@ -305,10 +314,9 @@ impl Runtime {
 
     /// Tells a person who looks elsewhere.
     fn notify(&mut self, text: &str) -> io::Result<()> {
-        let text: String = Visible::line(text).as_str().chars().take(120).collect();
-        // Terminals that show messages know the first; all others ring.
+        let told = self.notify_by.bytes(text);
         let out = self.screen.out();
-        write!(out, "\u{1b}]9;trimtab: {text}\u{7}\u{7}")?;
+        out.write_all(told.as_bytes())?;
         out.flush()
     }
 

@@ -7,6 +7,7 @@ use super::composer::{ComposerDraft, DraftKind};
 use super::message::Cmd;
 use super::theme::Theme;
 use super::transcript::{LineMark, TranscriptEntry};
+use super::view::Overlay;
 use crate::output::StdStream;
 use crate::palette::Palette;
 use crate::slash;
@@ -84,23 +85,38 @@ impl App {
         let Some(answer) = self.transcript.last_answer() else {
             return self.show_hint("There is no answer to copy yet.");
         };
+        let block = if which.is_empty() { Ok(None) } else { which.parse().map(Some) };
+        // What is no number is no block either.
+        let told = self.copy_part(answer, block.unwrap_or(Some(0)));
+        self.show_hint(told);
+    }
+
+    /// Copies an answer that the transcript shows, or one of its code blocks.
+    pub(super) fn copy_shown(&mut self, entry: usize, block: Option<usize>) {
+        let Some(answer) = self.transcript.answer_at(entry) else { return };
+        let told = self.copy_part(answer.to_owned(), block);
+        if let Some(Overlay::Transcript(view)) = &mut self.view {
+            view.tell(told);
+        }
+    }
+
+    /// Copies a text or one of its code blocks, and says what came of it.
+    fn copy_part(&mut self, answer: String, block: Option<usize>) -> String {
         let blocks = code_blocks(&answer);
-        let (text, what) = match which.parse::<usize>() {
-            _ if which.is_empty() => (answer, "the last answer".to_owned()),
-            Ok(number) if number > 0 && number <= blocks.len() => {
+        let (text, what) = match block {
+            None => (answer, "the answer".to_owned()),
+            Some(number) if number > 0 && number <= blocks.len() => {
                 (blocks[number - 1].clone(), format!("code block {number}"))
             }
-            _ => {
-                let all = trimtab_vocab::format::plural(blocks.len(), "code block");
-                return self.show_hint(format!("The last answer has {all}. /copy copies all of it."));
+            Some(_) => {
+                return format!("The answer has {}.", trimtab_vocab::format::plural(blocks.len(), "code block"));
             }
         };
         if text.len() > MOST_COPIED {
-            return self
-                .show_hint("The text is too long for the clipboard of a terminal. /export writes it to a file.");
+            return "The text is too long for the clipboard of a terminal. /export writes it to a file.".to_owned();
         }
         self.emit(Cmd::Copy(text));
-        self.show_hint(format!("Copied {what}."));
+        format!("Copied {what}.")
     }
 
     /// Exports the session.
@@ -163,10 +179,15 @@ pub(super) fn code_blocks(text: &str) -> Vec<String> {
 impl super::transcript::Transcript {
     /// The model's last text.
     pub(super) fn last_answer(&self) -> Option<String> {
-        self.entries().iter().rev().find_map(|entry| match entry {
-            TranscriptEntry::Reply(reply) if !reply.text.trim().is_empty() => Some(reply.text.trim().to_owned()),
+        (0..self.entries().len()).rev().find_map(|at| self.answer_at(at)).map(str::to_owned)
+    }
+
+    /// The model's text, if an entry is one.
+    pub(super) fn answer_at(&self, at: usize) -> Option<&str> {
+        match self.entries().get(at)? {
+            TranscriptEntry::Reply(reply) => Some(reply.text.trim()).filter(|text| !text.is_empty()),
             _ => None,
-        })
+        }
     }
 
     /// The conversation as Markdown.

@@ -11,6 +11,8 @@ const HEAD: usize = 4 * 1024;
 const TAIL: usize = 12 * 1024;
 /// Outputs that wait for the next message.
 const MOST: usize = 5;
+/// How a command ends that went well.
+pub(super) const WENT_WELL: &str = "exit code 0";
 
 /// The outputs that were sent with a message. They were on the screen already, so the conversation names each in a line.
 /// Known only here and while the program runs: in a log, they are words like all others, and are shown as such.
@@ -56,7 +58,8 @@ impl ShellOutput {
         let command = self.command.lines().next().unwrap_or_default();
         let shown: String = command.chars().take(most).collect();
         let more = if command.chars().count() > most { "…" } else { "" };
-        format!("`{shown}{more}` ({}, {lines})", self.end)
+        let end = if self.end == WENT_WELL { String::new() } else { format!("{}, ", self.end) };
+        format!("`{shown}{more}` ({end}{lines})")
     }
 }
 
@@ -91,8 +94,8 @@ impl ShellOutputs {
     pub(super) fn line(&self, key: &str, width: usize) -> Option<String> {
         let last = self.0.last()?;
         let what = match self.0.len() {
-            1 => "the output of".to_owned(),
-            all => format!("{all} outputs, the last of"),
+            1 => "output of".to_owned(),
+            all => format!("{all} outputs, last of"),
         };
         let line = |most| format!("with your next message: {what} {} · {key} drops it", last.line(most));
         let most = (width.saturating_sub(line(0).chars().count() + 3)).clamp(8, 60);
@@ -106,7 +109,8 @@ impl ShellOutputs {
         }
         let line = |ShellOutput { command, end, .. }: &ShellOutput| {
             let command = command.lines().next().unwrap_or_default();
-            format!("with the output of `{command}` ({end}) · ctrl-o")
+            let end = if end == WENT_WELL { String::new() } else { format!(" ({end})") };
+            format!("with the output of `{command}`{end} · ctrl-o")
         };
         let sent = SentOutputs { said: draft.text(), lines: self.0.iter().map(line).collect() };
         draft.parts.extend(self.0.drain(..).map(|output| DraftPart::Paste(output.for_model())));
@@ -157,10 +161,7 @@ mod tests {
         let mut outputs = ShellOutputs::default();
         outputs.push(ShellOutput::new("cargo test", "exit code 101".into(), "``` failed\n"));
         let line = outputs.line("ctrl-x", 100).expect("a line");
-        assert_eq!(
-            line,
-            "with your next message: the output of `cargo test` (exit code 101, 1 line) · ctrl-x drops it"
-        );
+        assert_eq!(line, "with your next message: output of `cargo test` (exit code 101, 1 line) · ctrl-x drops it");
         let workflow = ComposerDraft { kind: DraftKind::Slash, ..ComposerDraft::new("/ship") };
         assert_eq!(outputs.add_to(workflow).0.text(), "/ship");
         let (sent, folded) = outputs.add_to(ComposerDraft::new("Fix it"));

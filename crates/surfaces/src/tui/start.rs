@@ -16,6 +16,7 @@ use super::executor::Executor;
 use super::keys::{KEYMAP_FILE, KeyMap};
 use super::last_session::LastSession;
 use super::message::Cmd;
+use super::notification::NotifyBy;
 use super::pane::status::{PARTS, StatusLine};
 use super::runtime::{Runtime, RuntimeEnd};
 use super::status_command::StatusCommand;
@@ -169,8 +170,9 @@ pub async fn run(profile: Profile, folder: String, wanted: StartOptions) -> Resu
         first.extend(app.begin_with(&request, trimtab_host::new_request()));
     }
     first.extend(app.status.news(None).map(Cmd::ShowStatus));
-    let ended =
-        Runtime::new(app, executor, messages, row, reflows(), taken)?.with_mouse(profile.tui.mouse).run(first).await?;
+    let notify_by = NotifyBy::named(&profile.tui.notify, |name| std::env::var(name).ok());
+    let runtime = Runtime::new(app, executor, messages, row, reflows(), taken)?.with_mouse(profile.tui.mouse);
+    let ended = runtime.with_notifications(notify_by).run(first).await?;
     let commands = ending.commands().end_all().await;
     if let Some(text) = crate::words::ended_with_program(&commands) {
         // Standard error may be closed; then there is nobody to tell.
@@ -187,7 +189,7 @@ fn unusable(error: std::io::Error) -> Problem {
         .hint("`trimtab run` works without one.")
 }
 
-const GREETING: &str = "Ask Trimtab to do something, or press ? for all keys and commands.";
+const GREETING: &str = "Type a request, or press ? for all keys and commands.";
 // A typed `?` would join the request that the input already contains, so it comes last.
 const PASSING: &str = "This is a demo in a temporary sample project.\n\
                        1. Press Enter to send the request in the input, and answer the questions.\n\

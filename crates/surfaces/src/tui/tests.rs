@@ -182,14 +182,12 @@ fn a_permission_says_why_it_is_asked_and_shows_the_rule_before_it_is_saved() {
     › Tidy up
 
     ● Read a.txt  2 lines
-    ○ Wants to run rm -rf build
     ────────────────────────────────────────────────────────────────────────────────
     Permission
     Run this command?
       $ rm -rf build
     Reason: `rm` deletes files.
-    It would run in /boat and may write only there (sandbox: workspace, allowed
-      hosts only).
+    Runs in /boat. Can write only there, and reach only allowed hosts.
     › 1. Allow this time (y)
       2. Always allow (a)
       3. Wait and tell Trimtab what to do differently (n)
@@ -219,13 +217,12 @@ fn a_permission_fits_the_smallest_and_a_very_wide_screen() {
     › Tidy up
 
     ● Read a.txt  2 lines
-    ○ Wants to run rm -rf build
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     Permission
     Run this command?
       $ rm -rf build
     Reason: `rm` deletes files.
-    It would run in /boat and may write only there (sandbox: workspace, allowed hosts only).
+    Runs in /boat. Can write only there, and reach only allowed hosts.
     › 1. Allow this time (y)
       2. Always allow (a)
       3. Wait and tell Trimtab what to do differently (n)
@@ -410,7 +407,7 @@ fn blank_lines_hide_nothing() {
     stage.said("x");
     stage.asked(long_permission(&format!("echo harmless{}rm -rf victim", "\n".repeat(80))));
     let screen = stage.screen();
-    for part in ["$ echo harmless", "… 79 blank lines", "$ rm -rf victim", "Reason:", "sandbox: workspace"] {
+    for part in ["$ echo harmless", "… 79 blank lines", "> rm -rf victim", "Reason:", "Can write only there"] {
         assert!(screen.contains(part), "{part} is missing in {screen}");
     }
 }
@@ -621,7 +618,7 @@ fn a_plan_is_shown_and_can_be_edited() {
 
 
 
-    ↑ ↓ select · J K move the step · e edit · a add … esc cancel
+    enter save · e edit · a add · d remove … esc cancel
     ");
     stage.key("J");
     stage.key("e");
@@ -726,7 +723,7 @@ fn a_command_shows_its_last_lines_while_it_runs_and_less_when_it_has_ended() {
       │ line 8
       │ line 9
 
-    ⠋ Running rm -rf build 0.0 s  esc stops
+    ⠋ Working... 0.0 s  esc stops
     ────────────────────────────────────────────────────────────
     › Steer the running request…
     auto · standard · model · ~/boat · ⎇ main             ? help

@@ -33,6 +33,12 @@ pub(crate) fn trying_again(in_ms: u64) -> String {
     }
 }
 
+/// The countdown to a call that is made again, and how often it has failed.
+pub(crate) fn retrying(in_ms: u64, times: u32) -> String {
+    let number = if times > 1 { format!(" (attempt {})", times + 1) } else { String::new() };
+    format!("Retrying in {:.0} s{number}", (in_ms as f64 / 1_000.0).ceil())
+}
+
 /// The block of lines after each of several commands. A single command has none.
 pub(crate) fn series_progress(series: &Series, progress: &str) -> Vec<String> {
     if series.total > 1 { progress.lines().map(str::to_owned).collect() } else { Vec::new() }

@@ -8,8 +8,11 @@ use super::sanitize;
 /// Files that a line names.
 const NAMED: usize = 5;
 
-/// What is said after a command: `2 files changed by this command (a, b); `trimtab rewind` undoes it`.
-pub(crate) fn after(files: &[ChangedFile], by: &ByCommand) -> Vec<String> {
+/// How a shell undoes what a command did to files.
+pub(crate) const UNDO_IN_SHELL: &str = "; `trimtab rewind` undoes the changes";
+
+/// What is said after a command: `2 files changed by this command (a, b)`, and how it is undone.
+pub(crate) fn after(files: &[ChangedFile], by: &ByCommand, undo: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     if !names.is_empty() {
@@ -17,10 +20,7 @@ pub(crate) fn after(files: &[ChangedFile], by: &ByCommand) -> Vec<String> {
         let rest = if names.len() > NAMED { ", …" } else { "" };
         let shown = names[..names.len().min(NAMED)].join(", ");
         let late = if by.late { ", or by others at the same time" } else { "" };
-        lines.push(format!(
-            "  {changed} changed by this command{late} ({}{rest}); `trimtab rewind` undoes the changes",
-            sanitize(&shown)
-        ));
+        lines.push(format!("  {changed} changed by this command{late} ({}{rest}){undo}", sanitize(&shown)));
     }
     lines.extend(alongside(by).map(|line| format!("  {line}")));
     lines.extend(unkept(by).map(|line| format!("  {line}")));

@@ -15,7 +15,7 @@ mod wrap;
 use std::borrow::Cow;
 
 use trimtab_host::{LoginState, PlacedServer, ServerStanding};
-use trimtab_vocab::event::{ChangedFile, PromptProgress, ReplyFact};
+use trimtab_vocab::event::{ChangedFile, PromptProgress, ReplyFact, Status};
 use trimtab_vocab::format;
 use trimtab_vocab::visible::visible;
 use trimtab_vocab::wording::{Refusal, permission};
@@ -64,7 +64,8 @@ pub(crate) fn restored_files(writes: &[FileWrite]) -> String {
 
 /// A hint for somebody at the screen, where commands begin with a slash and a message is sent with Enter.
 pub(crate) fn hint_on_screen(hint: &str) -> String {
-    hint_in_editor(hint).replace("`trimtab config` shows", "/config shows")
+    let screen = hint_in_editor(hint).replace("`trimtab config` shows", "/config shows");
+    screen.replace("`trimtab ps` lists", "/ps lists")
 }
 
 /// The same for an editor, which has fewer commands.
@@ -210,7 +211,7 @@ pub(crate) fn handoff_summary(text: &str) -> Vec<String> {
         (!files.is_empty()).then(|| format!("  Changed {}: {}", format::plural(files.len(), "file"), files.join(", "))),
     );
     let todo = |line: &str| format!("  To do: {}", line.split_once("[ ] ").map_or(line, |(_, todo)| todo));
-    lines.extend(section(text, "CURRENT TASKS").map(todo));
+    lines.extend(section(text, "CURRENT TASKS").filter(|line| *line != "(none)").map(todo));
     lines
 }
 
@@ -281,6 +282,19 @@ pub(crate) fn reply_label(fact: &ReplyFact) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// What a notification says when a request has ended.
+pub(crate) fn notified_end(status: Status, title: &str) -> String {
+    let word = match status {
+        Status::Completed => "Done",
+        Status::NotDone => "Not done",
+        Status::Failed => "Failed",
+        Status::Cancelled => "Stopped",
+        Status::NeedsUser => "Waiting for your answer",
+        Status::Limit => "Reached a limit",
+    };
+    if title.is_empty() { word.to_owned() } else { format!("{word}: {title}") }
 }
 
 /// How fast a call was, as far as it is known.

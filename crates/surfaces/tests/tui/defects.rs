@@ -74,7 +74,7 @@ fn ctrl_c_stops_a_command_of_ones_own_and_its_output_joins_the_next_message() {
     terminal.wait_for("\nbegun");
     terminal.press(CTRL_C);
     terminal.wait_for("(exit code 130)");
-    terminal.wait_for("with your next message: the output of `echo begun");
+    terminal.wait_for("with your next message: output of `echo begun");
     say(&terminal, "What happened?");
     terminal.wait_for("I see.");
     let sent = program.provider.requests().pop().expect("a request").body["messages"].to_string();

@@ -260,9 +260,9 @@ pub struct PermissionLines {
 /// Each has at most one value in it, which stands between braces.
 pub const LINES: PermissionLines = PermissionLines {
     because: "Reason: {reason}.",
-    workspace: "It would run in {cwd} and may write only there (sandbox: workspace, allowed hosts only)",
-    read_only: "It would run in {cwd} and may write nothing (sandbox: read-only, allowed hosts only)",
-    off: "It would run in {cwd} without a sandbox",
+    workspace: "Runs in {cwd}. Can write only there, and reach only allowed hosts",
+    read_only: "Runs in {cwd}. Can write nothing, and reach only allowed hosts",
+    off: "Runs in {cwd} without a sandbox",
     terminal: ", with a terminal that has no input",
     edited_from: "You edited the command. The model asked for: {command}",
     longer_limit: "The model asks for a time limit of {seconds} s, more than the default.",
@@ -361,9 +361,6 @@ mod tests {
     #[test]
     fn a_line_has_its_value_unchanged() {
         assert_eq!(because("`{reason}` is new."), "Reason: `{reason}` is new.");
-        assert_eq!(
-            place("/p", Sandbox::Off, true),
-            "It would run in /p without a sandbox, with a terminal that has no input."
-        );
+        assert_eq!(place("/p", Sandbox::Off, true), "Runs in /p without a sandbox, with a terminal that has no input.");
     }
 }

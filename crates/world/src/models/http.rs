@@ -469,7 +469,10 @@ fn events(response: Response) -> BoxStream<'static, WireItem> {
     let pending = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&pending);
     let bounded = response.bytes_stream().map(move |chunk| {
-        let chunk = chunk.map_err(|error| Cut::Broken(causes(&error)))?;
+        let chunk = chunk.map_err(|error| match is_early_end(&error) {
+            true => Cut::Closed,
+            false => Cut::Broken(causes(&error)),
+        })?;
         if counter.fetch_add(chunk.len(), Ordering::Relaxed) > LARGEST_EVENT {
             return Err(Cut::TooLarge);
         }
@@ -492,6 +495,7 @@ fn events(response: Response) -> BoxStream<'static, WireItem> {
             }
             Err(sse_stream::Error::Body(error)) => Err(match error.downcast_ref() {
                 Some(Cut::TooLarge) => too_large(),
+                Some(Cut::Closed) => closed(),
                 _ => broken(error.as_ref()),
             }),
             Err(error) => Err(fault(
@@ -510,6 +514,8 @@ enum Cut {
     Broken(String),
     #[error("an event is too large")]
     TooLarge,
+    #[error("the connection was closed")]
+    Closed,
 }
 
 /// An event that cannot be read. One that was damaged on its way may come whole next time; one that is written in
@@ -539,11 +545,29 @@ fn too_large() -> Fault {
 }
 
 fn broken(error: &(dyn Error + 'static)) -> Fault {
-    fault(
-        ProblemKind::Network,
-        format!("The connection to the provider broke: {}.", causes(error)),
-        Retry::Later { after_ms: None },
-    )
+    if is_early_end(error) {
+        return closed();
+    }
+    let message = format!("The connection to the provider broke: {}.", causes(error));
+    fault(ProblemKind::Network, message, Retry::Later { after_ms: None })
+}
+
+/// Whoever reads this gains nothing from the part of a message in which the connection ended.
+fn closed() -> Fault {
+    let message = "The provider closed the connection before the reply was complete.";
+    fault(ProblemKind::Network, message, Retry::Later { after_ms: None })
+}
+
+fn is_early_end(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        let broke = cause.downcast_ref::<std::io::Error>();
+        if broke.is_some_and(|broke| broke.kind() == std::io::ErrorKind::UnexpectedEof) {
+            return true;
+        }
+        next = cause.source();
+    }
+    false
 }
 
 /// How the message about a provider that does not answer begins.

@@ -303,7 +303,7 @@ fn missing_effect(session: &Session, active: &RunningRequest, words: &str, asked
     }
     let asked = AskedDeeds { change: asked.change || only_shows_code(active, words, asked), ..asked };
     let changed = !done.facts.files.is_empty() || done.in_place || done.acted;
-    let ran = !done.facts.commands.is_empty();
+    let ran = !done.facts.commands.is_empty() || done.backgrounded;
     let claimed = said::claims(words);
     // A small model that finds everything in place is not believed, because it says this about text that it has only
     // copied.

@@ -255,7 +255,7 @@ impl RunOutput {
 
     fn changed(&mut self, change: &AppliedChange) {
         if let Some(by) = &change.by {
-            return effects::after(&change.files, by).iter().for_each(|line| self.say(line));
+            return effects::after(&change.files, by, effects::UNDO_IN_SHELL).iter().for_each(|line| self.say(line));
         }
         for file in &change.files {
             let what = match (file.is_new, file.is_deleted) {

@@ -97,9 +97,10 @@ impl QuestionDialog {
         }
         match self.command().filter(|_| self.words_before_command().is_some()) {
             Some(command) => {
-                for line in fold_blank_lines(Visible::command(command.trim()).as_str()).lines() {
+                let command = fold_blank_lines(Visible::command(command.trim()).as_str());
+                for (line, sign) in command.lines().zip(std::iter::once("$").chain(std::iter::repeat(">"))) {
                     rows.extend(wrap(
-                        &Line::from(Span::styled(format!("  $ {line}"), style(StyleName::Code))),
+                        &Line::from(Span::styled(format!("  {sign} {line}"), style(StyleName::Code))),
                         width,
                         4,
                     ));

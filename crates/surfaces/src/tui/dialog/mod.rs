@@ -447,7 +447,7 @@ impl QuestionDialog {
                 self.open_field(&choice.id, &begin, false);
             }
             (Ask::Budget { budget_usd, spent_usd, .. }, ChoiceText::Optional) => {
-                let doubled = format!("{:.2}", budget_usd.max(*spent_usd) * 2.0);
+                let doubled = format!("{:.2}", (budget_usd.max(*spent_usd) * 200.0).ceil() / 100.0);
                 self.open_field(&choice.id, &doubled, false);
             }
             _ => return self.give(&choice.id, None, None),

@@ -13,8 +13,8 @@ use crate::conversation::{Elapsed, is_under_way};
 use crate::tui::text::cut;
 use crate::tui::theme::{StyleName, Theme};
 use crate::tui::transcript;
-use crate::words::conversation::trying_again;
-use crate::words::{reply_label, sanitize_cells, sentence};
+use crate::words::conversation::retrying;
+use crate::words::{reply_label, sanitize_cells};
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -31,8 +31,8 @@ pub(in crate::tui) struct Activity {
     settings: Option<Box<RunSettings>>,
     /// The level that was chosen in the session.
     autonomy: Option<Autonomy>,
-    /// The step of a plan that is carried out: its number, how many there are, its title.
-    step: Option<(u32, u32, String)>,
+    /// The step of a plan that is carried out: its number, and how many there are. The list of steps has its title.
+    step: Option<(u32, u32)>,
     /// What is being done began then.
     since: Option<Time>,
     /// Characters that the current call has written, thinking among them.
@@ -165,8 +165,8 @@ impl Activity {
             }
             Fact::Command(CommandFact::Started { .. }) => self.since = Some(event.time),
             Fact::Tool(ToolFact::Finished { .. }) => self.now_doing("Working...".to_owned(), event),
-            Fact::Plan(PlanFact::Step { number, of, title, status: StepStatus::Running, .. }) => {
-                self.step = Some((*number, *of, title.clone()));
+            Fact::Plan(PlanFact::Step { number, of, status: StepStatus::Running, .. }) => {
+                self.step = Some((*number, *of));
             }
             Fact::Checkpoint(CheckpointFact::Opened { .. }) => self.asked += 1,
             Fact::Checkpoint(CheckpointFact::Resolved { .. }) => {
@@ -214,9 +214,9 @@ impl Activity {
         match &self.retry {
             _ if self.is_stopping => "Stopping...".to_owned(),
             Some(retry) if left(retry) > 0 => {
-                let wait = trying_again(left(retry).unsigned_abs());
-                let number = if retry.number > 1 { format!(" (retry {})", retry.number) } else { String::new() };
-                format!("{} {wait}{number}", sanitize_cells(&sentence(&retry.message)))
+                let wait = retrying(left(retry).unsigned_abs(), retry.number);
+                // The countdown comes first, because what does not fit is cut at the end.
+                format!("{wait}: {}", sanitize_cells(&retry.message))
             }
             _ => sanitize_cells(&self.label),
         }
@@ -232,8 +232,8 @@ impl Activity {
         if self.written >= TOKEN {
             facts.push(format!("~{}", format::plural(self.written / TOKEN, "token")));
         }
-        if let Some((number, of, title)) = &self.step {
-            facts.push(format!("step {number} of {of}: {}", sanitize_cells(title)));
+        if let Some((number, of)) = &self.step {
+            facts.push(format!("step {number} of {of}"));
         } else {
             let raised = |settings: &RunSettings| settings.steps_at(settings.autonomy_under(self.autonomy));
             let most = self.settings.as_deref().map_or(0, raised).max(self.most_calls);
@@ -257,12 +257,13 @@ impl Activity {
     }
 
     /// The line that says what is being done.
-    pub(in crate::tui) fn lines(&self, width: usize, theme: &Theme, now: Time) -> Vec<Line<'static>> {
+    /// What a tool does stands above it, if that is on the screen.
+    pub(in crate::tui) fn lines(&self, width: usize, theme: &Theme, now: Time, is_told: bool) -> Vec<Line<'static>> {
         let style = |name| theme.style(name);
         if !self.is_running() {
             return Vec::new();
         }
-        let label = self.label(now);
+        let label = if is_told && !self.is_stopping { "Working...".to_owned() } else { self.label(now) };
         let keys = match (self.is_stopping, width >= 80 && self.calls > 1 && !self.is_restless) {
             (true, _) => "",
             (false, true) => "  esc stops · alt-p pauses",

@@ -24,7 +24,7 @@ impl Picker {
         }
         self.page = usize::from(area.height);
         if self.found() == 0 {
-            let words = if self.has_none() { self.empty.clone() } else { "Nothing fits.".to_owned() };
+            let words = if self.has_none() { self.empty.clone() } else { "No match.".to_owned() };
             put(buf, area, 2, &words, theme.style(StyleName::Dim));
             return;
         }

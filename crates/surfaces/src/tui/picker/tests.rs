@@ -89,7 +89,7 @@ fn the_list_follows_what_is_chosen() {
     picker.set_query("nope");
     insta::assert_snapshot!(drawn(&mut picker, 24, 3), @"
     Files nope          0/20
-      Nothing fits.
+      No match.
     ");
 }
 

@@ -83,8 +83,8 @@ fn the_history_stands_above_the_change_on_a_narrow_screen_and_beside_it_on_a_wid
     Change History
     ● #1 notes.txt  +1 −1  1s ago
 
-      notes.txt  +2 −2  ++--
-    › @@ notes.txt:1 @@
+      notes.txt  +2 −2
+    › hunk 1 of 2 · line 2
        1  1   line 1
        2    - line 2
           2 + second
@@ -92,16 +92,16 @@ fn the_history_stands_above_the_change_on_a_narrow_screen_and_beside_it_on_a_wid
        4  4   line 4
        5  5   line 5
         … 20 unchanged lines …
-      @@ notes.txt:2 @@
+      hunk 2 of 2 · line 29
       26 26   line 26
       27 27   line 27
-    ↑ ↓ select · r undo this and later … esc close
+    r undo · f redo · u undo marked · space mark … esc close
     ");
     let mut wide = opened(130, 12, vec![two_hunks()]);
     insta::assert_snapshot!(wide.view(), @"
     Change History
-    ● #1 notes.txt  +1 −1  1s ago              notes.txt  +2 −2  ++--
-                                             › @@ notes.txt:1 @@
+    ● #1 notes.txt  +1 −1  1s ago              notes.txt  +2 −2
+                                             › hunk 1 of 2 · line 2
                                                 1  1   line 1
                                                 2    - line 2
                                                    2 + second
@@ -109,8 +109,8 @@ fn the_history_stands_above_the_change_on_a_narrow_screen_and_beside_it_on_a_wid
                                                 4  4   line 4
                                                 5  5   line 5
                                                  … 20 unchanged lines …
-                                               @@ notes.txt:2 @@
-    ↑ ↓ select · r undo this and later · f redo to this · u undo marked · enter scroll · n p hunks · space mark · esc close
+                                               hunk 2 of 2 · line 29
+    r undo · f redo · u undo marked · space mark · enter scroll · n p hunks · ↑ ↓ select · esc close
     ");
 }
 
@@ -291,8 +291,8 @@ fn hunks_of_a_question_can_be_left_out() {
     asked(&mut stage, vec![two_hunks()], Some(2));
     insta::assert_snapshot!(stage.view(), @"
     The proposed change
-      notes.txt  +2 −2  ++--
-    › @@ notes.txt:1 @@
+      notes.txt  +2 −2
+    › hunk 1 of 2 · line 2
        1  1   line 1
        2    - line 2
           2 + second
@@ -300,7 +300,7 @@ fn hunks_of_a_question_can_be_left_out() {
        4  4   line 4
        5  5   line 5
         … 20 unchanged lines …
-    ✓ @@ notes.txt:2 @@
+    ✓ hunk 2 of 2 · line 29
       26 26   line 26
       27 27   line 27
       28 28   line 28

@@ -70,7 +70,7 @@ fn sessions_are_searched_where_they_are_kept_and_the_last_word_counts() {
     sessions(&mut stage, "", &[("s1", "Paint the hull"), ("s2", "Fix the failing test")]);
     insta::assert_snapshot!(stage.view(), @"
     Sessions in this folder
-    Sessions:                                                                    2/2
+    Search:                                                                      2/2
     › Paint the hull        1s ago · current
       Fix the failing test  1s ago · running
 
@@ -134,7 +134,7 @@ fn a_change_that_failed_is_not_called_a_change() {
     stage.fact(json!({"type": "tool.started", "call": "c5", "name": "edit_file", "input": {"path": "a.txt"}}));
     stage.fact(json!({"type": "tool.finished", "call": "c5", "status": "error", "preview": "a.txt was not changed"}));
     let screen = stage.screen();
-    assert!(screen.contains("✗ Changing a.txt"), "{screen}");
+    assert!(screen.contains("✗ Could not change a.txt"), "{screen}");
 }
 
 #[test]

@@ -250,9 +250,16 @@ fn ended(
         Status::NeedsUser => ("?", StyleName::Warning, "Waiting for your answer"),
         Status::Limit => ("!", StyleName::Warning, "Reached a limit"),
     };
+    let mut words = vec![Span::styled(said.or(stopped).unwrap_or_else(|| word.to_owned()), style(name))];
+    if !facts.is_empty() {
+        words.push(Span::styled(format!(" · {facts}"), style(StyleName::Dim)));
+    }
+    let end = signed(sign, name, words, width, theme);
     let mut rows = Vec::new();
     if let Some(problem) = error {
-        if status != Status::NotDone {
+        if status == Status::NotDone {
+            rows.extend(end.clone());
+        } else {
             let words = vec![Span::styled(sanitize_cells(&problem.message), style(StyleName::Bad))];
             rows.extend(signed("✗", StyleName::Bad, words, width, theme));
         }
@@ -273,10 +280,8 @@ fn ended(
             rows.extend(signed(" ", StyleName::Dim, way, width, theme));
         }
     }
-    let mut words = vec![Span::styled(said.or(stopped).unwrap_or_else(|| word.to_owned()), style(name))];
-    if !facts.is_empty() {
-        words.push(Span::styled(format!(" · {facts}"), style(StyleName::Dim)));
+    if error.is_none() || status != Status::NotDone {
+        rows.extend(end);
     }
-    rows.extend(signed(sign, name, words, width, theme));
     rows
 }

@@ -254,8 +254,15 @@ impl Transcript {
         self.since_reply
     }
 
-    /// The rows of what is not finished, as far as they were not printed: the last `most` of them.
-    pub(super) fn unfinished(&mut self, width: usize, theme: &Theme, most: usize) -> Vec<Line<'static>> {
+    /// The rows of what is not finished, as far as they were not printed: the last `most` of them. What is asked about
+    /// stands in its question, if one is on the screen.
+    pub(super) fn unfinished(
+        &mut self,
+        width: usize,
+        theme: &Theme,
+        most: usize,
+        is_asking: bool,
+    ) -> Vec<Line<'static>> {
         let mut rows = Vec::new();
         if self.is_reading {
             return rows;
@@ -264,6 +271,7 @@ impl Transcript {
             let gap = self.gap_before(at);
             let entry = &mut self.entries[at];
             let (lines, begun) = match entry {
+                TranscriptEntry::Tool(tool) if is_asking && tool.is_asked_about() => continue,
                 TranscriptEntry::Reply(reply) => (reply.tail(width, theme), reply.is_begun),
                 entry => (entry.lines(width, theme), false),
             };
@@ -275,6 +283,12 @@ impl Transcript {
         let cut = rows.len().saturating_sub(most);
         rows.drain(..cut);
         rows
+    }
+
+    /// Whether the rows of what is not finished end with a tool at work.
+    pub(super) fn shows_running_tool(&self) -> bool {
+        let last = self.entries[self.printed.min(self.entries.len())..].last();
+        matches!(last, Some(TranscriptEntry::Tool(tool)) if tool.status.is_none() && !tool.is_asked_about())
     }
 
     /// An entry with nothing folded, and the blank row before it.

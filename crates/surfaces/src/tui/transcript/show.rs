@@ -3,14 +3,14 @@
 
 use trimtab_vocab::event::{Level, RequestFact, Status};
 use trimtab_vocab::format;
-use trimtab_vocab::{Answer, CallId, Event, Fact, Pill, StepStatus, Todo};
+use trimtab_vocab::{Answer, BackgroundReason, CallId, Event, Fact, Pill, StepStatus, Todo};
 
 use super::held::{HeldMessage, MessageTurn};
 use super::tool::CommandEntry;
 use super::{LineMark, ReplyEntry, ThoughtEntry, ToolEntry, Transcript, TranscriptEntry};
 use crate::conversation::{
-    AppliedChange, Conversation, Entry, EntryChange, EntryUpdate, MessageVia, ModelReply, PlanProgress, ReplyState,
-    RequestSummary, SessionNotice, ToolRun, UserMessage,
+    AppliedChange, BackgroundNotice, Conversation, Entry, EntryChange, EntryUpdate, MessageVia, ModelReply,
+    PlanProgress, ReplyState, RequestSummary, SessionNotice, ToolRun, UserMessage,
 };
 use crate::words::conversation as entry_words;
 use crate::words::{self, effects};
@@ -194,7 +194,7 @@ fn tool_changed(transcript: &mut Transcript, tool: &ToolRun, change: &EntryChang
 fn changed(transcript: &mut Transcript, change: &AppliedChange) {
     match (&change.call, &change.by) {
         (Some(call), Some(by)) => {
-            let lines = effects::after(&change.files, by);
+            let lines = effects::after(&change.files, by, "");
             transcript.tool(call).into_iter().for_each(|tool| tool.effects.extend(lines.iter().cloned()));
         }
         (Some(_), None) => {}
@@ -251,6 +251,11 @@ fn noticed(transcript: &mut Transcript, notice: &SessionNotice) {
             let what = if *undone { "Undid" } else { "Redid" };
             (LineMark::Info, format!("{what}: {}", entry_words::file_names(files)))
         }
+        // The line of the tool and the row below say so.
+        SessionNotice::Background(BackgroundNotice::Started {
+            why: BackgroundReason::Started | BackgroundReason::Unknown,
+            ..
+        }) => return,
         SessionNotice::Background(notice) => {
             let mark = if notice.is_failure() { LineMark::Warning } else { LineMark::Info };
             (mark, words::background_notice(notice))

@@ -23,6 +23,8 @@ const WINDOW: usize = 5;
 const LEFT: usize = 4;
 /// Rows of a change that are shown with it.
 const GLIMPSE: usize = 60;
+/// Rows that say why a tool failed.
+const MOST_WHY: usize = 3;
 /// Bytes of output that are kept to be shown while a command runs.
 const KEPT: usize = 16 * 1024;
 
@@ -89,6 +91,11 @@ impl ToolEntry {
         }
     }
 
+    /// Whether a person is asked about it, and nothing has come of it.
+    pub(super) fn is_asked_about(&self) -> bool {
+        self.is_waiting && self.command.is_none() && self.status.is_none()
+    }
+
     fn is_command(&self) -> bool {
         matches!(self.name.as_str(), "run_command" | CHECK_TOOL)
     }
@@ -128,6 +135,10 @@ impl ToolEntry {
                 let (verb, what) = words(&self.name, &self.input, Tense::Infinitive);
                 (format!("{word} {}", verb.trim_start_matches("Wants to ")), what)
             }
+            None if self.status == Some(ToolStatus::Error) && self.command.is_none() => {
+                let (verb, what) = words(&self.name, &self.input, Tense::Infinitive);
+                (verb.replacen("Wants to", "Could not", 1), what)
+            }
             None if self.changed_nothing() => {
                 ("No change needed in".to_owned(), words(&self.name, &self.input, tense).1)
             }
@@ -151,14 +162,19 @@ impl ToolEntry {
             }
             _ => {}
         }
-        for line in &self.effects {
-            rows.push(Line::from(Span::styled(cut(&format!("  {}", line.trim()), width), style(StyleName::Dim))));
-        }
+        rows.extend(self.effects.iter().flat_map(|line| effect(line, width, theme)));
         if matches!(self.status, Some(ToolStatus::Error | ToolStatus::Blocked | ToolStatus::Interrupted))
             && self.command.is_none()
         {
-            let why = result_for_person(&self.preview).map(|why| first_line(&why, width.saturating_sub(2)));
-            rows.extend(why.map(|why| Line::from(Span::styled(format!("  {why}"), style(StyleName::Dim)))));
+            // The sentences after the first tell the model what to try instead.
+            let why = result_for_person(&self.preview).unwrap_or_default();
+            let why = match (self.status, why.split_once(". ")) {
+                (Some(ToolStatus::Error), Some((first, _))) => first,
+                _ => why.as_str(),
+            };
+            if !why.is_empty() {
+                rows.extend(effect(why, width, theme).into_iter().take(MOST_WHY));
+            }
         }
         rows
     }
@@ -180,9 +196,7 @@ impl ToolEntry {
                 rows.extend(wrap(&line, width, 4));
             }
         }
-        rows.extend(self.effects.iter().map(|line| {
-            Line::from(Span::styled(cut(&format!("  {}", line.trim()), width), theme.style(StyleName::Dim)))
-        }));
+        rows.extend(self.effects.iter().flat_map(|line| effect(line, width, theme)));
         rows
     }
 
@@ -205,7 +219,8 @@ impl ToolEntry {
         let began = self.command.is_some() || !self.changed.is_empty();
         match self.status? {
             ToolStatus::Blocked if !began => Some("Denied:"),
-            ToolStatus::Interrupted if !began && (self.is_waiting || self.is_command()) => Some("Not run:"),
+            ToolStatus::Interrupted if !began && self.is_command() => Some("Not run:"),
+            ToolStatus::Interrupted if !began && !is_look(&self.name) => Some("Not done:"),
             _ => None,
         }
     }
@@ -262,6 +277,12 @@ impl ToolEntry {
         rows.extend(lines[hidden..].iter().map(|line| row(line)));
         rows
     }
+}
+
+/// What is known of files that a command changed.
+fn effect(line: &str, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let words = vec![Span::styled(sanitize_cells(line.trim()), theme.style(StyleName::Dim))];
+    signed(" ", StyleName::Dim, words, width, theme)
 }
 
 fn is_look(name: &str) -> bool {

@@ -308,9 +308,7 @@ impl ChangesView {
             None if self.in_change => {
                 "↑ ↓ scroll the diff · n p hunks · space mark · u undo marked · esc back to the list"
             }
-            None => {
-                "↑ ↓ select · r undo this and later · f redo to this · u undo marked · enter scroll · n p hunks · space mark · esc close"
-            }
+            None => "r undo · f redo · u undo marked · space mark · enter scroll · n p hunks · ↑ ↓ select · esc close",
             Some(_) => "",
         };
         let inner = pager::frame(area, buf, theme, "Change History", hint);
@@ -366,9 +364,11 @@ impl ChangesView {
                 (None, [one]) => one.path.clone(),
                 (None, many) => format::plural(many.len(), "file"),
             };
+            // A binary file has no lines.
+            let counts = if (added, removed) == (0, 0) { String::new() } else { format!("  +{added} −{removed}") };
             let gone = if at >= history.in_force { " (undone)" } else { "" };
             let line = format!(
-                "{mark} #{} {}{gone}  +{added} −{removed}  {}",
+                "{mark} #{} {}{gone}{counts}  {}",
                 at + 1,
                 sanitize_cells(&what),
                 format::age(set.time, self.now)

@@ -55,6 +55,8 @@ pub(super) enum ViewOutcome {
     Run(Cmd),
     /// Something should be done; the view is not needed any more.
     CloseWith(Cmd),
+    /// An answer is copied by its entry, or one of its code blocks.
+    Copy { entry: usize, block: Option<usize> },
 }
 
 impl Overlay {

@@ -20,7 +20,7 @@ pub(in crate::tui) struct ModelsView {
 
 impl ModelsView {
     pub(in crate::tui) fn new() -> Self {
-        Self { picker: Picker::new("Models:", "Asking the providers…") }
+        Self { picker: Picker::new("Search:", "Asking the providers…") }
     }
 
     /// More models are known.

@@ -104,7 +104,7 @@ impl PlanEditor {
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, _: &KeyMap) -> Option<Position> {
         let hint = match self.field {
             Some(_) => "enter save · esc cancel",
-            None => "↑ ↓ select · J K move the step · e edit · a add · d remove · enter save the plan · esc cancel",
+            None => "enter save · e edit · a add · d remove · J K move · ↑ ↓ select · esc cancel",
         };
         let inner = pager::frame(area, buf, theme, "Edit the plan", hint);
         let width = usize::from(inner.width);

@@ -43,7 +43,7 @@ enum Doing {
 
 impl SessionsView {
     pub(in crate::tui) fn new(current: Option<SessionId>) -> Self {
-        let picker = Picker::new("Sessions:", "There are no sessions in this folder yet.").found_elsewhere();
+        let picker = Picker::new("Search:", "There are no sessions in this folder yet.").found_elsewhere();
         Self { picker, rows: Vec::new(), current, doing: None, told: None }
     }
 

@@ -15,6 +15,12 @@ use crate::tui::transcript::Transcript;
 pub(in crate::tui) struct Whole {
     pager: Pager,
     rows: Vec<Line<'static>>,
+    /// The entry of each row.
+    owners: Vec<usize>,
+    /// The answer that is looked at, by its entry.
+    answer: Option<usize>,
+    /// What came of the last key, until the next one.
+    told: Option<String>,
     width: usize,
     /// Entries from here on are laid out.
     from: usize,
@@ -50,6 +56,9 @@ impl Whole {
         Self {
             pager: Pager::from_end(),
             rows: Vec::new(),
+            owners: Vec::new(),
+            answer: None,
+            told: None,
             width: 0,
             from: 0,
             upto: 0,
@@ -59,6 +68,7 @@ impl Whole {
     }
 
     pub(super) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> ViewOutcome {
+        self.told = None;
         if self.searches(input, keys) {
             return ViewOutcome::Moved;
         }
@@ -66,6 +76,13 @@ impl Whole {
             return ViewOutcome::Moved;
         }
         let TerminalInput::Key(chord) = input else { return ViewOutcome::Moved };
+        match (chord.typed(), self.answer) {
+            (Some('c'), Some(entry)) => return ViewOutcome::Copy { entry, block: None },
+            (Some(digit @ '1'..='9'), Some(entry)) => {
+                return ViewOutcome::Copy { entry, block: digit.to_digit(10).map(|block| block as usize) };
+            }
+            _ => {}
+        }
         let closes =
             matches!(keys.action(*chord), Some(KeyAction::Interrupt | KeyAction::Quit | KeyAction::Transcript));
         if closes || chord.typed() == Some('q') { ViewOutcome::Close } else { ViewOutcome::Moved }
@@ -100,20 +117,32 @@ impl Whole {
         true
     }
 
+    /// Shows what came of a key.
+    pub(in crate::tui) fn tell(&mut self, text: String) {
+        self.told = Some(text);
+    }
+
+    /// Lays out the entry before the first one, and says how many rows it has.
+    fn lay_out_earlier(&mut self, width: usize, theme: &Theme, transcript: &mut Transcript) -> usize {
+        self.from -= 1;
+        let more = transcript.whole(self.from, width, theme);
+        let by = more.len();
+        self.owners.splice(..0, std::iter::repeat_n(self.from, by));
+        self.rows.splice(..0, more);
+        if !self.pager.at_end {
+            self.pager.pushed_down(by);
+        }
+        by
+    }
+
     /// Goes to what is looked for. All of the transcript is laid out for it, once.
     fn find(&mut self, width: usize, page: usize, theme: &Theme, transcript: &mut Transcript) {
         let Some(step) = self.search.wanted.take() else { return };
         while self.from > 0 {
-            self.from -= 1;
-            let mut more = transcript.whole(self.from, width, theme);
-            if !self.pager.at_end {
-                self.pager.pushed_down(more.len());
-            }
+            let by = self.lay_out_earlier(width, theme, transcript);
             if let Some(found) = &mut self.search.found {
-                *found += more.len();
+                *found += by;
             }
-            more.append(&mut self.rows);
-            self.rows = more;
         }
         let words = self.search.words.to_lowercase();
         let is_match = |row: &Line<'_>| !words.is_empty() && row.to_string().to_lowercase().contains(&words);
@@ -146,18 +175,20 @@ impl Whole {
             // What is under way changes at any time; all that was looked at is laid out anew, and stays where it is.
             self.from = if self.upto == 0 { count } else { self.from.min(count) };
             (self.width, self.upto, self.is_stale) = (width, count, false);
-            self.rows = (self.from..count).flat_map(|at| transcript.whole(at, width, theme)).collect();
+            (self.rows, self.owners) = (self.from..count)
+                .flat_map(|at| transcript.whole(at, width, theme).into_iter().map(move |row| (row, at)))
+                .unzip();
         }
         while self.from > 0 && (self.rows.len() < 3 * page || self.pager.top < page) {
-            self.from -= 1;
-            let mut more = transcript.whole(self.from, width, theme);
-            let by = more.len();
-            more.append(&mut self.rows);
-            self.rows = more;
-            if !self.pager.at_end {
-                self.pager.pushed_down(by);
-            }
+            self.lay_out_earlier(width, theme, transcript);
         }
+    }
+
+    /// Finds the answer that is looked at: the last one on the page, or the one above it.
+    fn find_answer(&mut self, from: usize, page: usize, transcript: &Transcript) {
+        let upto = self.owners.len().min(from + page);
+        let mut owners = self.owners[..upto].iter().rev();
+        self.answer = owners.find(|at| transcript.answer_at(**at).is_some()).copied();
     }
 
     pub(super) fn draw(
@@ -177,7 +208,8 @@ impl Whole {
         let hint = match (search.is_typed, search.words.is_empty()) {
             (true, true) => "/▏ type to search · esc cancel".to_owned(),
             (true, false) => format!("/{}▏ {} · enter done · esc cancel", search.words, matches(search.count)),
-            (false, true) => "↑ ↓ scroll · / search · g first · G last · esc close".to_owned(),
+            _ if self.told.is_some() => self.told.clone().unwrap_or_default(),
+            (false, true) => "↑ ↓ scroll · / search · c copy answer · 1-9 copy code block · esc close".to_owned(),
             (false, false) => {
                 format!("/{}: {} · n older · N newer · esc close", search.words, matches(search.count))
             }
@@ -201,6 +233,7 @@ impl Whole {
         self.lay_out(usize::from(inner.width), page, theme, transcript);
         self.find(usize::from(inner.width), page, theme, transcript);
         let from = self.pager.fit(self.rows.len(), page);
+        self.find_answer(from, page, transcript);
         pager::put(inner, buf, &self.rows[from..]);
         let shown = self.search.found.and_then(|row| row.checked_sub(from)).filter(|row| *row < page);
         if let Some(row) = shown.and_then(|row| u16::try_from(row).ok()) {
