@@ -310,9 +310,6 @@ fn a_session_of_claude_code_is_a_transcript_that_takes_no_requests_and_is_handed
     for part in [
         "> Fix the parser.",
         "API_KEY=[masked]",
-        "[Ran: touch",
-        "Bearer [masked]",
-        "[Changed: src/parser.rs]",
         "The parser works.",
         "> /init and then test the lexer",
         "the printer is not.",
@@ -322,6 +319,11 @@ fn a_session_of_claude_code_is_a_transcript_that_takes_no_requests_and_is_handed
     }
     for part in ["unspoken", "result ", SECRET, "\u{1b}"] {
         assert!(!shown.contains(part), "{part}: {shown}");
+    }
+    // Commands and edits are lines of the replies.
+    let whole = run(&program, &["sessions", "export", &id]).stdout;
+    for part in ["[Ran: touch", "Bearer [masked]", "[Changed: src/parser.rs]"] {
+        assert!(whole.contains(part), "{part}: {whole}");
     }
     assert!(!written(&program).contains(SECRET), "no key is copied");
     assert!(!program.home().join("executed").exists(), "nothing is run");
@@ -392,8 +394,10 @@ fn a_session_of_codex_is_imported_and_those_without_a_folder_are_not() {
     assert!(item(&items, "session", "Elsewhere")["reasons"].to_string().contains("is gone"));
     run(&program, &["import", "codex", "--sessions", "--all"]);
     let rows = run(&program, &["sessions", "list", "--json"]).events();
-    let shown = run(&program, &["sessions", "show", rows[0]["id"].as_str().expect("an ID")]).stdout;
-    assert!(shown.contains("> Run the tests") && shown.contains("[Ran: cargo test]"), "{shown}");
-    assert!(shown.contains("All tests pass.") && shown.contains("Imported from Codex."), "{shown}");
+    let id = rows[0]["id"].as_str().expect("an ID");
+    let shown = run(&program, &["sessions", "show", id]).stdout;
+    assert!(shown.contains("> Run the tests") && shown.contains("All tests pass."), "{shown}");
+    assert!(shown.contains("Imported from Codex."), "{shown}");
+    assert!(run(&program, &["sessions", "export", id]).stdout.contains("[Ran: cargo test]"));
     assert!(!shown.contains("result ") && !written(&program).contains(SECRET), "{shown}");
 }

@@ -261,7 +261,7 @@ fn call(folder: &Path, id: &Value, name: &str, input: &Value) -> Option<ExitCode
                 let method = format!("notifications/{}", kinds[(number % 5) as usize]);
                 let params = json!({"level": "info", "data": "words", "progressToken": number, "progress": number});
                 send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
-                if number == 100_000 {
+                if number == 5_000 {
                     append(folder, "chattered", "much");
                 }
             }

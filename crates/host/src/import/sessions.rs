@@ -152,6 +152,7 @@ fn seeded(source: ImportSource, id: SessionId, folder: String, transcript: Impor
             calls += 1;
             log.add(Some(&request), replied(calls, text));
         }
+        log.time = exchange.ended.map_or(log.time, |time| time.max(log.time));
         let answer = Answer { summary: exchange.answer, ..Answer::default() };
         log.add(Some(&request), AnswerFact { answer });
         let (status, usage) = (Status::Completed, Usage::default());

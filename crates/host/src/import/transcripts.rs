@@ -43,6 +43,8 @@ pub(super) struct ImportedConversation {
 #[derive(Debug, Default)]
 pub(super) struct ImportedExchange {
     pub(super) time: Option<Time>,
+    /// When the last part of it was written.
+    pub(super) ended: Option<Time>,
     pub(super) user: String,
     /// What came before the answer, with lines about commands and edits.
     pub(super) work: String,
@@ -84,6 +86,8 @@ enum ImportedPart {
 impl ImportedConversation {
     /// Adds what a line says, at the time that it names.
     fn add(&mut self, part: ImportedPart, time: Option<Time>) {
+        let ended = self.exchanges.last_mut().filter(|_| !matches!(part, ImportedPart::User(_)));
+        ended.into_iter().for_each(|last| last.ended = time.or(last.ended));
         match part {
             ImportedPart::User(text) => {
                 self.exchanges.push(ImportedExchange { time, user: cleaned(&text), ..ImportedExchange::default() });

@@ -110,12 +110,10 @@ fn kills_and_restarts_lose_no_session_and_leave_no_process() {
             std::thread::sleep(std::time::Duration::from_millis(dice.below(200)));
         }
         if kills_server {
-            // A server that dies ends its call and not the request.
-            for process in servers(&scene) {
-                let id = process.split(' ').next().and_then(|id| id.parse().ok()).and_then(Pid::from_raw);
-                // Its supervisor may have ended it first.
-                let _ = kill_process(id.expect("a process"), Signal::KILL);
-            }
+            // A server that dies ends its call and not the request, and its supervisor ends its family.
+            let started = scene.lines("started");
+            let id = started.last().and_then(|id| id.parse().ok()).and_then(Pid::from_raw).expect("a process");
+            kill_process(id, Signal::KILL).expect("killed");
             let ended = running.wait();
             assert_eq!(ended.code, Some(0), "seed {seed:#x}, round {round}: {} {}", ended.stdout, ended.stderr);
             sent += 1;
