@@ -27,9 +27,9 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 
-use self::blobs::unpack;
 use self::feed::Feed;
 use self::thread::{DatabaseThread, Synchronous, transact};
+use super::encoding::unpack;
 use super::owner::Owner;
 use super::{AuditKey, Liveness, Result, Store, StoreError};
 use crate::clock::Clock;
