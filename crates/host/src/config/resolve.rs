@@ -33,6 +33,8 @@ pub struct Profile {
     pub file: PathBuf,
     /// Where everything is kept.
     pub data: PathBuf,
+    /// The address of the server where sessions are kept; none: they are in the data folder.
+    pub store: Option<String>,
     /// The model, if one is set or follows from the available keys.
     pub model: Option<String>,
     /// Who does what; each falls back to `model`.
@@ -295,6 +297,7 @@ impl Profile {
         let providers = resolve_providers(&raw, keys, variables);
         let model = Some(text(&raw, "model")).filter(|name| !name.is_empty()).or_else(|| first_with_key(&providers));
         let record = Some(text(&raw, "record")).filter(|name| !name.is_empty()).map(PathBuf::from);
+        let store = store_address(&raw)?;
         let limits = request_limits(&raw);
         let is_auto = yes(&raw, "apply.auto");
         let applying = |path: &str| if text(&raw, path) == "ask" || !is_auto { Applying::Ask } else { Applying::Auto };
@@ -354,6 +357,7 @@ impl Profile {
             catalog,
             providers,
             record,
+            store,
             hands,
             copilot,
             context,
@@ -569,6 +573,17 @@ impl Profile {
             self.raw.iter().map(show).partition(|shown| shown.path.starts_with("providers."));
         rest.into_iter().chain(providers).collect()
     }
+}
+
+fn store_address(raw: &RawSettings) -> Result<Option<String>, Problem> {
+    let url = text(raw, "store.url");
+    if url.is_empty() || url.starts_with("postgres://") || url.starts_with("postgresql://") {
+        return Ok(Some(url).filter(|url| !url.is_empty()));
+    }
+    let origin = raw.get("store.url").map_or_else(String::new, |(_, origin)| format!(" ({origin})"));
+    // The value is not shown, because it may hold a password.
+    Err(Problem::new(ProblemKind::Settings, format!("Invalid value for store.url{origin}."))
+        .hint("Expected postgres://USER:PASSWORD@HOST/DATABASE, or nothing for SQLite in the data folder."))
 }
 
 /// A text whose addresses show no name and password: `https://user:pw@host/` becomes `https://…@host/`.

@@ -24,6 +24,7 @@ mod writings;
 
 use std::borrow::Cow;
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ use tokio_postgres::Row;
 use self::address::Address;
 use self::transaction::{Database, Tx};
 use super::encoding::unpack;
-use super::{AuditKey, ChangeFeed, Result, Store, StoreError};
+use super::{AuditKey, ChangeFeed, Result, Store, StoreError, make_private_folder};
 use crate::clock::Clock;
 
 /// Connections for transactions; one more listens.
@@ -67,9 +68,11 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects to the database at `url`, making or upgrading its tables as needed. Blocks until it is done.
-    pub fn open(url: &str, clock: Arc<dyn Clock>) -> Result<Self> {
+    /// Connects to the database at `url`, making or upgrading its tables as needed. Blocks until it is done. What belongs
+    /// to this machine alone, such as drafts, stays in `folder`.
+    pub fn open(url: &str, folder: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
         let address = Address::parse(url)?;
+        make_private_folder(folder).map_err(|error| StoreError::ReadOnly(error.to_string()))?;
         let owner = owner_name(clock.chance());
         let (orders, taken) = mpsc::channel(QUEUE);
         let (opened, result) = std::sync::mpsc::channel();

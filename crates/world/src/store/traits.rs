@@ -5,6 +5,8 @@
 //! any end of the process, but perhaps not a power failure, after which they are useless anyway. Nothing durable
 //! exists without what came before it.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use trimtab_vocab::{CallId, Event, FileSet, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId};
 
@@ -54,6 +56,10 @@ pub trait LeaseStore: Send + Sync {
     async fn admit(&self, lease: &Lease, request: &RequestId, limit: u32) -> Result<Admission>;
     /// Whether a living process, this one or another, runs the session.
     async fn is_run(&self, session: &SessionId) -> Result<bool>;
+    /// How long to wait before asking again for a lease that another process has, or for room.
+    fn pace(&self) -> Duration {
+        Duration::from_millis(50)
+    }
     /// Makes this process a server: what it receives and runs is marked as its own.
     fn serve(&self) {}
 }

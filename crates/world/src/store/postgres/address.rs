@@ -35,6 +35,8 @@ impl Address {
             match pair.split_once('=') {
                 Some(("sslmode", value)) => mode = Some(value),
                 Some(("sslrootcert", value)) => roots = Some(decoded(value)?),
+                // Here it would be shown wherever addresses are.
+                Some(("password", _)) => return Err(invalid("the password belongs before the @")),
                 _ => others.push(pair),
             }
         }

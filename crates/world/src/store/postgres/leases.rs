@@ -3,6 +3,8 @@
 //! Whoever needs both the row of a lease and the row of its session locks them in this order, so that transactions wait
 //! for each other and never in a circle.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use trimtab_vocab::{RequestId, SessionId};
 
@@ -123,6 +125,10 @@ impl LeaseStore for PostgresStore {
             Ok(tx.row(&sql, &[&session.as_str(), &tx.owner]).await?.is_some())
         })
         .await
+    }
+
+    fn pace(&self) -> Duration {
+        Duration::from_millis(250)
     }
 
     fn serve(&self) {
