@@ -194,9 +194,9 @@ impl Client {
     /// Opens the data folder and prepares the model clients. Makes no network call.
     pub fn open(profile: &Profile) -> Result<Self, Problem> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let store: Arc<dyn Store> = match &profile.store {
+        let store: Arc<dyn Store> = match profile.store_url() {
             None => SqliteStore::open(&profile.data, Arc::clone(&clock)).map(|store| Arc::new(store) as _),
-            Some(url) => PostgresStore::open(url, &profile.data, Arc::clone(&clock)).map(|store| Arc::new(store) as _),
+            Some(url) => PostgresStore::open(&url, &profile.data, Arc::clone(&clock)).map(|store| Arc::new(store) as _),
         }
         .map_err(|error| error.problem(&profile.data))?;
         let keys = key_variables(profile);
@@ -370,7 +370,9 @@ impl Client {
     /// sessions. Sessions that another process runs are left to it.
     pub async fn serve(&self) -> Result<usize, Problem> {
         self.store().serve();
-        let is_left = |job: &JobRow| job.served && job.state != JobState::Running;
+        // With a shared store, it may be a session of another machine, in a folder that this one does not have.
+        let is_here = |folder: &str| folder.is_empty() || Path::new(folder).is_dir();
+        let is_left = |job: &JobRow| job.served && job.state != JobState::Running && is_here(&job.folder);
         let left: BTreeSet<SessionId> =
             self.requests().list(false).await?.into_iter().filter(is_left).map(|job| job.session).collect();
         left.iter().for_each(|session| self.resume(session));

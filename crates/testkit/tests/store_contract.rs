@@ -900,6 +900,27 @@ async fn what_another_process_writes_wakes_whoever_waits_for_it() {
 }
 
 #[tokio::test]
+async fn asking_again_for_what_another_process_has_is_no_news() {
+    for ground in databases() {
+        let (one, two) = (ground.process(), ground.process());
+        one.create_session(row("s1", "/a"), vec![job("r1")]).await.expect("made");
+        one.create_session(row("s2", "/a"), vec![job("r2")]).await.expect("made");
+        let running = owned(one.as_ref(), "s1").await;
+        assert_eq!(one.admit(&running, &request("r1"), 1).await, Ok(Admission::Granted));
+        let waiting = owned(two.as_ref(), "s2").await;
+        assert_eq!(two.admit(&waiting, &request("r2"), 1).await, Ok(Admission::Held { ahead: 1 }));
+        let mut since = one.changed(None).await.expect("answers at once");
+        while let Ok(next) = tokio::time::timeout(Duration::from_millis(200), one.changed(Some(since))).await {
+            since = next.expect("news");
+        }
+        assert!(matches!(two.claim(&session("s1")).await, Ok(Claim::Held { .. })));
+        assert_eq!(two.admit(&waiting, &request("r2"), 1).await, Ok(Admission::Held { ahead: 1 }));
+        let heard = tokio::time::timeout(Duration::from_millis(300), one.changed(Some(since))).await;
+        assert!(heard.is_err(), "nothing has changed");
+    }
+}
+
+#[tokio::test]
 async fn many_who_wait_all_hear_of_one_change_and_those_who_give_up_miss_none() {
     for ground in grounds() {
         let (one, two) = (ground.process(), ground.process());

@@ -33,8 +33,6 @@ pub struct Profile {
     pub file: PathBuf,
     /// Where everything is kept.
     pub data: PathBuf,
-    /// The address of the server where sessions are kept; none: they are in the data folder.
-    pub store: Option<String>,
     /// The model, if one is set or follows from the available keys.
     pub model: Option<String>,
     /// Who does what; each falls back to `model`.
@@ -297,7 +295,7 @@ impl Profile {
         let providers = resolve_providers(&raw, keys, variables);
         let model = Some(text(&raw, "model")).filter(|name| !name.is_empty()).or_else(|| first_with_key(&providers));
         let record = Some(text(&raw, "record")).filter(|name| !name.is_empty()).map(PathBuf::from);
-        let store = store_address(&raw)?;
+        check_store_url(&raw)?;
         let limits = request_limits(&raw);
         let is_auto = yes(&raw, "apply.auto");
         let applying = |path: &str| if text(&raw, path) == "ask" || !is_auto { Applying::Ask } else { Applying::Auto };
@@ -357,7 +355,6 @@ impl Profile {
             catalog,
             providers,
             record,
-            store,
             hands,
             copilot,
             context,
@@ -562,6 +559,11 @@ impl Profile {
         is_set.then(|| origin.to_string())
     }
 
+    /// The address of the server where sessions are kept. None: they are in the data folder.
+    pub fn store_url(&self) -> Option<String> {
+        Some(text(&self.raw, "store.url")).filter(|url| !url.is_empty())
+    }
+
     /// Every setting with its value and origin.
     pub fn shown(&self) -> Vec<Shown> {
         let show = |(path, value, origin): (&str, &Value, &Origin)| Shown {
@@ -575,10 +577,10 @@ impl Profile {
     }
 }
 
-fn store_address(raw: &RawSettings) -> Result<Option<String>, Problem> {
+fn check_store_url(raw: &RawSettings) -> Result<(), Problem> {
     let url = text(raw, "store.url");
     if url.is_empty() || url.starts_with("postgres://") || url.starts_with("postgresql://") {
-        return Ok(Some(url).filter(|url| !url.is_empty()));
+        return Ok(());
     }
     let origin = raw.get("store.url").map_or_else(String::new, |(_, origin)| format!(" ({origin})"));
     // The value is not shown, because it may hold a password.

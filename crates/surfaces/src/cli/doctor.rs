@@ -212,12 +212,12 @@ async fn check_store(profile: &Profile, report: &mut DoctorReport) -> Result<(),
     };
     match client.admin().check().await {
         Err(problem) => report.bad(&problem),
-        Ok(damage) if damage.is_empty() => report.good(&match &profile.store {
+        Ok(damage) if damage.is_empty() => report.good(&match profile.store_url() {
             None => format!("data folder: {}, intact", profile.data.display()),
-            Some(url) => format!("store: {}, intact", trimtab_host::config::without_password(url)),
+            Some(url) => format!("store: {}, intact", trimtab_host::config::without_password(&url)),
         }),
         Ok(damage) => {
-            let hint = match &profile.store {
+            let hint = match profile.store_url() {
                 None => format!("Copy {} before anything else.", profile.data.display()),
                 Some(_) => "Make a backup with pg_dump before anything else.".to_owned(),
             };

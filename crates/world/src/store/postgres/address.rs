@@ -7,7 +7,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
 use super::super::StoreError;
-use super::tls::{Check, Tls};
+use super::tls::{CertificateCheck, Tls};
 use super::trouble::trouble;
 
 /// A server that does not answer by then is not there.
@@ -47,11 +47,11 @@ impl Address {
         })?;
         // The words of libpq. As there, `require` encrypts and checks nothing, unless a certificate is given.
         let (ssl, check) = match (mode.unwrap_or("prefer"), &roots) {
-            ("disable", _) => (SslMode::Disable, Check::Nothing),
-            ("allow" | "prefer", _) => (SslMode::Prefer, Check::Nothing),
-            ("require", None) => (SslMode::Require, Check::Nothing),
-            ("require" | "verify-ca", _) => (SslMode::Require, Check::Issuer),
-            ("verify-full", _) => (SslMode::Require, Check::IssuerAndName),
+            ("disable", _) => (SslMode::Disable, CertificateCheck::Nothing),
+            ("allow" | "prefer", _) => (SslMode::Prefer, CertificateCheck::Nothing),
+            ("require", None) => (SslMode::Require, CertificateCheck::Nothing),
+            ("require" | "verify-ca", _) => (SslMode::Require, CertificateCheck::Issuer),
+            ("verify-full", _) => (SslMode::Require, CertificateCheck::IssuerAndName),
             (other, _) => return Err(invalid(&format!("unknown sslmode {other}"))),
         };
         config.ssl_mode(ssl);
@@ -64,7 +64,7 @@ impl Address {
         let tls = Tls::new(check, roots.map(PathBuf::from)).map_err(|why| {
             trouble(
                 format!("TLS for store.url cannot be prepared: {why}"),
-                "Check sslmode and sslrootcert in store.url.",
+                "CertificateCheck sslmode and sslrootcert in store.url.",
             )
         })?;
         Ok(Self { config, tls })

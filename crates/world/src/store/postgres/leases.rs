@@ -37,6 +37,7 @@ async fn claim(tx: &Tx<'_>, session: &SessionId, serves: bool) -> Result<Claim> 
     }
     // A process keeps one actor per session: if it asks again, the one before has failed.
     if let Some(owner) = owner.filter(|owner| owner != tx.owner) {
+        tx.hush();
         return Ok(Claim::Held { by: describe(&owner) });
     }
     let token = token + 1;
@@ -72,6 +73,7 @@ async fn admit(tx: &Tx<'_>, request: &RequestId, limit: u32) -> Result<Admission
     let ahead: i64 = tx.one(&sql, &[&id, &tx.owner]).await?.get(0);
     let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
     if ahead >= limit {
+        tx.hush();
         return Ok(Admission::Held { ahead });
     }
     tx.execute("UPDATE jobs SET running = 1 WHERE request = $1", &[&id]).await?;

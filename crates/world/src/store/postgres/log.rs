@@ -16,13 +16,13 @@ use super::transaction::Tx;
 use super::{PostgresStore, audit, memory, plain, read_id, signed, unsigned, writings};
 
 /// What a commit needs beside its contents.
-struct Moment {
+struct CommitContext {
     now: Time,
     served: bool,
     audit_key: Option<AuditKey>,
 }
 
-async fn commit(tx: &Tx<'_>, lease: &Lease, commit: &Commit, at: &Moment) -> Result<()> {
+async fn commit(tx: &Tx<'_>, lease: &Lease, commit: &Commit, at: &CommitContext) -> Result<()> {
     demand_lease(tx, lease).await?;
     let session = lease.session();
     insert_texts(tx, session, &commit.keeps).await?;
@@ -95,7 +95,7 @@ impl LogStore for PostgresStore {
     /// Waits for the disk of the server also when it need not: a server that crashes takes with it what it had not
     /// written, and the process that runs the session lives on.
     async fn commit(&self, lease: &Lease, changes: Commit) -> Result<()> {
-        let at = Moment { now: self.clock.now(), served: self.serves(), audit_key: self.audit_key };
+        let at = CommitContext { now: self.clock.now(), served: self.serves(), audit_key: self.audit_key };
         let lease = lease.clone();
         self.write(async move |tx| commit(tx, &lease, &changes, &at).await).await
     }

@@ -18,7 +18,7 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 
 /// What of the server's certificate is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Check {
+pub(super) enum CertificateCheck {
     Nothing,
     Issuer,
     IssuerAndName,
@@ -28,18 +28,18 @@ pub(super) enum Check {
 pub(super) struct Tls(Arc<ClientConfig>);
 
 impl Tls {
-    pub(super) fn new(check: Check, roots: Option<PathBuf>) -> Result<Self, String> {
+    pub(super) fn new(check: CertificateCheck, roots: Option<PathBuf>) -> Result<Self, String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
         let builder = builder.map_err(|error| error.to_string())?;
         let verifier: Arc<dyn ServerCertVerifier> = match check {
-            Check::Nothing => Arc::new(Loose { provider, issuer: None }),
-            Check::Issuer | Check::IssuerAndName => {
+            CertificateCheck::Nothing => Arc::new(Loose { provider, issuer: None }),
+            CertificateCheck::Issuer | CertificateCheck::IssuerAndName => {
                 let roots = Arc::new(trusted(roots.as_deref())?);
                 let verifier = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider)).build();
                 let verifier = verifier.map_err(|error| error.to_string())?;
                 match check {
-                    Check::IssuerAndName => verifier,
+                    CertificateCheck::IssuerAndName => verifier,
                     _ => Arc::new(Loose { provider, issuer: Some(verifier) }),
                 }
             }

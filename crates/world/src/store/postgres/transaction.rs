@@ -41,6 +41,7 @@ pub(super) struct Tx<'a> {
     client: &'a Client,
     pub(super) owner: &'a str,
     failed: Cell<Option<Meaning>>,
+    quiet: Cell<bool>,
 }
 
 impl Tx<'_> {
@@ -78,6 +79,11 @@ impl Tx<'_> {
     pub(super) async fn lock(&self, counter: &str) -> Result<i64> {
         let sql = "SELECT value FROM counters WHERE name = $1 FOR UPDATE";
         Ok(self.one(sql, &[&counter]).await?.get(0))
+    }
+
+    /// Nothing changes that anybody waits for, so nobody is told. Who asks again and again would wake all others.
+    pub(super) fn hush(&self) {
+        self.quiet.set(true);
     }
 
     fn note(&self, error: &Error) -> StoreError {
@@ -118,10 +124,13 @@ impl Database {
             Ok(number) => number,
             Err(error) => return Attempt::Again(meaning(&error), store_error(&error)),
         };
-        let tx = Tx { client: &client, owner: &self.owner, failed: Cell::new(None) };
+        let tx = Tx { client: &client, owner: &self.owner, failed: Cell::default(), quiet: Cell::default() };
         match work(&tx).await {
             Ok(value) => {
-                let end = format!("NOTIFY {}, '{}'; COMMIT", self.channel, self.owner);
+                let end = match tx.quiet.get() {
+                    true => "COMMIT".to_owned(),
+                    false => format!("NOTIFY {}, '{}'; COMMIT", self.channel, self.owner),
+                };
                 match client.batch_execute(&end).await {
                     Ok(()) => {
                         client.give_back();
@@ -147,7 +156,7 @@ impl Database {
         let mut tries = Tries::default();
         loop {
             let client = self.connection(&mut tries).await?;
-            let tx = Tx { client: &client, owner: &self.owner, failed: Cell::new(None) };
+            let tx = Tx { client: &client, owner: &self.owner, failed: Cell::default(), quiet: Cell::default() };
             let done = work(&tx).await;
             match (done, tx.failed.get()) {
                 (Err(error), Some(meaning)) if meaning != Meaning::Final => tries.pause(meaning, error).await?,
