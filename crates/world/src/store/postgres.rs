@@ -28,7 +28,7 @@ use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -206,7 +206,7 @@ async fn prepare(address: Address, owner: String) -> Result<(Database, Option<Au
     });
     let pool = Pool::builder(manager).max_size(CONNECTIONS).runtime(Runtime::Tokio1).post_create(tune);
     let pool = pool.build().map_err(|error| StoreError::Io(error.to_string()))?;
-    Ok((Database { pool, address, owner, channel }, audit_key))
+    Ok((Database { pool, address, owner, channel, marks: AtomicU64::new(0) }, audit_key))
 }
 
 /// The name of this process among all that share the database. The random part makes a used process ID harmless.

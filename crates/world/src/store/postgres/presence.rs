@@ -28,6 +28,11 @@ const GAP: Duration = Duration::from_millis(20);
 pub(super) const LIVES: &str =
     "greatest(o.beat, pg_postmaster_start_time()) > clock_timestamp() - interval '8 seconds'";
 
+/// Marks are asked for within a minute, if at all.
+const SWEEP: &str = "DELETE FROM commits WHERE made < clock_timestamp() - interval '10 minutes'";
+/// Heartbeats from one sweep to the next: some minutes.
+const SWEEP_EVERY: u32 = 100;
+
 const BEAT: &str = "INSERT INTO owners (name, beat) VALUES ($1, clock_timestamp())
      ON CONFLICT (name) DO UPDATE SET beat = excluded.beat";
 
@@ -91,9 +96,14 @@ async fn listen(database: &Database, news: &watch::Sender<u64>) -> Result<(), Er
         // What was written while nobody listened is found by reading.
         news.send_modify(|moment| *moment += 1);
         let beat = client.prepare(BEAT).await?;
+        let mut beats = 0_u32;
         loop {
             heard.set(Some(Instant::now()));
             client.execute(&beat, &[&database.owner]).await?;
+            if beats % SWEEP_EVERY == 0 {
+                client.batch_execute(SWEEP).await?;
+            }
+            beats = beats.wrapping_add(1);
             heard.set(None);
             sleep(HEARTBEAT).await;
         }

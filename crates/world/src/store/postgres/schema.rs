@@ -20,6 +20,9 @@ const MIGRATIONS: &[&str] = &["
     CREATE TABLE counters (name text PRIMARY KEY, value bigint NOT NULL);
     INSERT INTO counters VALUES ('asked', 0), ('audit', 0), ('memory', 0), ('tasks', 0), ('writings', 0);
     CREATE TABLE secrets (name text PRIMARY KEY, value text NOT NULL);
+    CREATE TABLE commits (
+        mark text PRIMARY KEY, void boolean NOT NULL DEFAULT false, made timestamptz NOT NULL DEFAULT clock_timestamp()
+    );
     CREATE TABLE owners (name text PRIMARY KEY, beat timestamptz NOT NULL);
     CREATE TABLE sessions (
         id text PRIMARY KEY, folder text NOT NULL, title text NOT NULL, created bigint NOT NULL,

@@ -1,16 +1,17 @@
 //! Transactions that are tried again, and never done twice.
 //!
 //! A transaction that lost against another one, or whose connection broke before its end, has changed nothing and
-//! runs again. If the connection breaks while it commits, the server is asked what became of it by its number.
+//! runs again. Each leaves a mark. If the connection breaks while it commits, the mark tells what became of it.
 
 use std::cell::Cell;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Client, Object, Pool};
 use tokio::time::{Instant, sleep};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Error, Row, RowStream, SimpleQueryMessage};
+use tokio_postgres::{Error, Row, RowStream};
 
 use super::super::{Result, StoreError};
 use super::address::Address;
@@ -34,6 +35,8 @@ pub(super) struct Database {
     pub(super) owner: String,
     /// Where changes are announced.
     pub(super) channel: String,
+    /// The marks that were left so far.
+    pub(super) marks: AtomicU64,
 }
 
 /// A transaction, or a connection that only reads.
@@ -110,8 +113,8 @@ impl Database {
             match self.attempt(client, &work).await {
                 Attempt::Done(result) => return result,
                 Attempt::Again(meaning, error) => tries.pause(meaning, error).await?,
-                Attempt::Unknown(value, transaction) => {
-                    if self.is_committed(&transaction).await? {
+                Attempt::Unknown(value, mark) => {
+                    if self.is_committed(&mark).await? {
                         return Ok(value);
                     }
                 }
@@ -120,10 +123,11 @@ impl Database {
     }
 
     async fn attempt<T>(&self, client: Lent, work: &impl AsyncFn(&Tx<'_>) -> Result<T>) -> Attempt<T> {
-        let number = match begin(&client).await {
-            Ok(number) => number,
-            Err(error) => return Attempt::Again(meaning(&error), store_error(&error)),
-        };
+        let mark = format!("{}/{}", self.owner, self.marks.fetch_add(1, Ordering::Relaxed));
+        let begin = format!("BEGIN; INSERT INTO commits (mark) VALUES ('{mark}')");
+        if let Err(error) = client.batch_execute(&begin).await {
+            return Attempt::Again(meaning(&error), store_error(&error));
+        }
         let tx = Tx { client: &client, owner: &self.owner, failed: Cell::default(), quiet: Cell::default() };
         match work(&tx).await {
             Ok(value) => {
@@ -136,7 +140,7 @@ impl Database {
                         client.give_back();
                         Attempt::Done(Ok(value))
                     }
-                    Err(error) if meaning(&error) == Meaning::Lost => Attempt::Unknown(value, number),
+                    Err(error) if meaning(&error) == Meaning::Lost => Attempt::Unknown(value, mark),
                     // The server said no: nothing was committed.
                     Err(error) => settle(meaning(&error), store_error(&error)),
                 }
@@ -196,29 +200,20 @@ impl Database {
         }
     }
 
-    /// Whether the transaction with this number was committed.
-    async fn is_committed(&self, number: &str) -> Result<bool> {
-        let began = Instant::now();
-        loop {
-            let status = self
-                .read(async |tx| {
-                    let row = tx.one("SELECT pg_xact_status($1::text::xid8)", &[&number]).await?;
-                    Ok(row.get::<_, Option<String>>(0))
-                })
-                .await;
-            match status.as_ref().map(Option::as_deref) {
-                Ok(Some("committed")) => return Ok(true),
-                Ok(Some("aborted")) => return Ok(false),
-                // Its connection is not known to be broken there yet; the server ends it soon.
-                Ok(Some(_)) if began.elapsed() < PATIENCE => sleep(PAUSE).await,
-                _ => {
-                    return Err(trouble(
-                        "The connection to PostgreSQL was lost during a commit, and its outcome is not known",
-                        "Check the server, then look at the session again. Nothing was written twice.",
-                    ));
-                }
-            }
-        }
+    /// Whether the transaction with this mark was committed. If it was not, it never will be.
+    async fn is_committed(&self, mark: &str) -> Result<bool> {
+        let asked = self.read(async |tx| {
+            // While that transaction is still open, this waits for its end. The server ends it, as nobody goes on with it.
+            let void = "INSERT INTO commits (mark, void) VALUES ($1, true) ON CONFLICT (mark) DO NOTHING";
+            tx.execute(void, &[&mark]).await?;
+            Ok(!tx.one("SELECT void FROM commits WHERE mark = $1", &[&mark]).await?.get::<_, bool>(0))
+        });
+        asked.await.map_err(|error| {
+            trouble(
+                format!("The connection to PostgreSQL was lost during a commit, and its outcome is not known: {error}"),
+                "Check the server, then look at the session again. Nothing was written twice.",
+            )
+        })
     }
 }
 
@@ -227,16 +222,6 @@ fn settle<T>(meaning: Meaning, error: StoreError) -> Attempt<T> {
         Meaning::Final => Attempt::Done(Err(error)),
         meaning => Attempt::Again(meaning, error),
     }
-}
-
-/// Begins a transaction, and returns its number.
-async fn begin(client: &Client) -> std::result::Result<String, Error> {
-    let answers = client.simple_query("BEGIN; SELECT pg_current_xact_id()").await?;
-    let number = answers.iter().find_map(|answer| match answer {
-        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
-        _ => None,
-    });
-    Ok(number.unwrap_or_default())
 }
 
 /// A connection out of the pool. It goes back only if it was given back: one in an unknown state is closed, also if
