@@ -82,7 +82,7 @@ impl PostgresServer {
         self.port
     }
 
-    /// Its folder.
+    /// Where its data, its log, and its certificate are.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
