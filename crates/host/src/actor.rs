@@ -87,6 +87,7 @@ async fn release(deps: &ActorContext, session: &SessionId) {
             Err(error) => matches!(error, StoreError::NoSession(_)),
         };
         if given_back {
+            deps.hub.set_owned(session, false);
             return;
         }
         tokio::time::sleep(POLL_INTERVAL).await;
@@ -97,6 +98,7 @@ async fn run_once(deps: &Arc<ActorContext>, session: &SessionId, wake: &Arc<Noti
     loop {
         match deps.world.store.claim(session).await? {
             Claim::Granted(lease) => {
+                deps.hub.set_owned(session, true);
                 let mut actor = Actor::wake_up(Arc::clone(deps), lease.clone(), Arc::clone(wake)).await?;
                 match actor.work().await {
                     #[cfg(debug_assertions)]
@@ -107,6 +109,7 @@ async fn run_once(deps: &Arc<ActorContext>, session: &SessionId, wake: &Arc<Noti
                 }
                 let has_declined = actor.has_declined;
                 drop(actor);
+                deps.hub.set_owned(session, false);
                 deps.world.store.release(&lease).await?;
                 if has_declined {
                     return Ok(());
@@ -119,7 +122,7 @@ async fn run_once(deps: &Arc<ActorContext>, session: &SessionId, wake: &Arc<Noti
         if store.inbox(session).await?.is_empty() && !store.has_open_request(session).await? {
             return Ok(());
         }
-        tokio::time::sleep(POLL_INTERVAL).await;
+        tokio::time::sleep(store.pace()).await;
     }
 }
 

@@ -11,7 +11,7 @@ use trimtab_vocab::{
 use trimtab_world::clock::{self, Clock, SystemClock};
 use trimtab_world::models::{Model, ModelRegistry, Registry};
 use trimtab_world::store::{
-    JobRow, JobState, LocalFiles, NewInput, NewJob, SqliteStore, Store, StoreError, tasks_session,
+    JobRow, JobState, LocalFiles, NewInput, NewJob, PostgresStore, SqliteStore, Store, StoreError, tasks_session,
 };
 
 use crate::actor;
@@ -195,15 +195,18 @@ impl Client {
     /// Opens the data folder and prepares the model clients. Makes no network call.
     pub fn open(profile: &Profile) -> Result<Self, Problem> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let store =
-            SqliteStore::open(&profile.data, Arc::clone(&clock)).map_err(|error| error.problem(&profile.data))?;
+        let store: Arc<dyn Store> = match profile.store_url() {
+            None => SqliteStore::open(&profile.data, Arc::clone(&clock)).map(|store| Arc::new(store) as _),
+            Some(url) => PostgresStore::open(&url, &profile.data, Arc::clone(&clock)).map(|store| Arc::new(store) as _),
+        }
+        .map_err(|error| error.problem(&profile.data))?;
         let keys = key_variables(profile);
         let local = local_workspace(profile).limited(profile.hands.limits).ready().with_caches(&profile.data);
         let local = local.searching(profile.external.search.clone());
         let editors = OpenEditors::default();
         let providers = Arc::new(Providers(RwLock::new(profile.registry())));
         let models: Arc<dyn ModelRegistry> = Arc::<Providers>::clone(&providers);
-        let world = World { store: Arc::new(store), models, clock, workspaces: editors.over(Arc::new(local)) };
+        let world = World { store, models, clock, workspaces: editors.over(Arc::new(local)) };
         let home = PathBuf::from(&profile.hands.machine.home);
         let servers = McpServers::new(profile.external.servers.clone(), home, LocalFiles::new(&profile.data), keys);
         let servers = servers.watching(&profile.file);
@@ -369,7 +372,9 @@ impl Client {
     /// sessions. Sessions that another process runs are left to it.
     pub async fn serve(&self) -> Result<usize, Problem> {
         self.store().serve();
-        let is_left = |job: &JobRow| job.served && job.state != JobState::Running;
+        // With a shared store, it may be a session of another machine, in a folder that this one does not have.
+        let is_here = |folder: &str| folder.is_empty() || Path::new(folder).is_dir();
+        let is_left = |job: &JobRow| job.served && job.state != JobState::Running && is_here(&job.folder);
         let left: BTreeSet<SessionId> =
             self.requests().list(false).await?.into_iter().filter(is_left).map(|job| job.session).collect();
         left.iter().for_each(|session| self.resume(session));
@@ -379,7 +384,7 @@ impl Client {
     /// The facts of a session after `after`, then live.
     pub fn watch(&self, session: &SessionId, after: u64) -> SessionWatch {
         let deps = &self.inner.deps;
-        SessionWatch::new(&deps.hub, Arc::clone(&deps.world.store), session.clone(), after)
+        SessionWatch::new(Arc::clone(deps), session.clone(), after)
     }
 }
 

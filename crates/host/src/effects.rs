@@ -27,7 +27,7 @@ use crate::StreamController;
 use crate::actor::ActorError;
 use crate::cache;
 use crate::client::ActorContext;
-use crate::hub::{POLL_INTERVAL, Update};
+use crate::hub::Update;
 
 /// How often a partial reply is saved.
 const SAVE_EVERY: Duration = Duration::from_millis(250);
@@ -71,7 +71,7 @@ pub(crate) async fn find_room(
             }
             Admission::Held { .. } => {}
         }
-        tokio::time::sleep(POLL_INTERVAL).await;
+        tokio::time::sleep(deps.world.store.pace()).await;
     }
 }
 

@@ -4,17 +4,17 @@
 //! it missed from the log, which has everything but the live-only pieces. A session that another
 //! process runs is watched through the log alone.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use trimtab_vocab::event::{Fact, ModelFact, ReplyFact};
-use trimtab_vocab::{Event, Problem, SessionId};
-use trimtab_world::store::Store;
+use trimtab_vocab::{CallId, Event, Problem, SessionId};
 
-use crate::client::store_problem;
+use crate::client::{ActorContext, store_problem};
+use crate::words_elsewhere::WordsElsewhere;
 
 /// Facts that a watcher may be behind before it has to read the log.
 const QUEUE: usize = 1024;
@@ -32,6 +32,8 @@ pub(crate) enum Update {
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     channels: Mutex<HashMap<SessionId, Channel>>,
+    /// The sessions that this process runs.
+    owned: Mutex<HashSet<SessionId>>,
 }
 
 #[derive(Debug)]
@@ -64,6 +66,19 @@ impl Hub {
         if !channel.is_needed() {
             channels.remove(session);
         }
+    }
+
+    /// From now on this process runs the session, or no longer does.
+    pub(crate) fn set_owned(&self, session: &SessionId, owned: bool) {
+        let mut all = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        match owned {
+            true => drop(all.insert(session.clone())),
+            false => drop(all.remove(session)),
+        }
+    }
+
+    pub(crate) fn owns(&self, session: &SessionId) -> bool {
+        self.owned.lock().unwrap_or_else(PoisonError::into_inner).contains(session)
     }
 
     /// The updates of a session from now on.
@@ -100,20 +115,23 @@ pub fn said(so_far: &mut Option<Event>, event: &Event) {
 /// The facts of a session, from any point of its log on, as long as one asks.
 pub struct SessionWatch {
     session: SessionId,
-    store: Arc<dyn Store>,
+    deps: Arc<ActorContext>,
     live: broadcast::Receiver<Update>,
     seen: u64,
     backlog: VecDeque<Event>,
     version: Option<u64>,
     /// Words that were said before this watch began and are in no log yet.
     so_far: Option<Event>,
+    /// Text that another process has saved.
+    elsewhere: WordsElsewhere,
 }
 
 impl SessionWatch {
-    pub(crate) fn new(hub: &Hub, store: Arc<dyn Store>, session: SessionId, after: u64) -> Self {
+    pub(crate) fn new(deps: Arc<ActorContext>, session: SessionId, after: u64) -> Self {
         // Subscribed before the log is first read: nothing falls between the two.
-        let (live, so_far) = hub.subscribe(&session);
-        Self { session, store, live, seen: after, backlog: VecDeque::new(), version: None, so_far }
+        let (live, so_far) = deps.hub.subscribe(&session);
+        let (backlog, elsewhere) = (VecDeque::new(), WordsElsewhere::default());
+        Self { session, deps, live, seen: after, backlog, version: None, so_far, elsewhere }
     }
 
     /// The next fact, recorded or live. Recorded ones come once each, in order, without gaps. May
@@ -148,7 +166,7 @@ impl SessionWatch {
                     // The hub outlives its watchers; were it gone, the log would still be there.
                     Err(RecvError::Closed) => tokio::time::sleep(POLL_INTERVAL).await,
                 },
-                changed = self.store.changed(self.version) => {
+                changed = self.deps.world.store.changed(self.version) => {
                     changed.map_err(store_problem)?;
                     self.version = None;
                 }
@@ -157,8 +175,11 @@ impl SessionWatch {
     }
 
     async fn read_log(&mut self) -> Result<(), Problem> {
-        let version = self.store.changed(None).await.map_err(store_problem)?;
-        let events = self.store.events(&self.session, self.seen, PAGE).await.map_err(store_problem)?;
+        let store = &self.deps.world.store;
+        let version = store.changed(None).await.map_err(store_problem)?;
+        // Read before the log, so that no text comes before the call that it belongs to.
+        let mut saved = WordsElsewhere::saved(&self.deps, &self.session).await.map_err(store_problem)?;
+        let events = store.events(&self.session, self.seen, PAGE).await.map_err(store_problem)?;
         // A full page means that there may be more: look again once it is read.
         if events.len() < PAGE as usize {
             self.version = Some(version);
@@ -169,17 +190,25 @@ impl SessionWatch {
                 Fact::Reply(ReplyFact::Delta { call, .. }) => Some(call),
                 _ => None,
             };
-            let recorded = |event: &Event| match &event.fact {
-                Fact::Reply(ReplyFact::Saved { call, .. }) | Fact::Model(ModelFact::Failed { call, .. }) => {
-                    Some(call) == coming
-                }
-                _ => false,
-            };
-            if events.iter().any(recorded) {
+            if coming.is_some_and(|call| events.iter().any(|event| ends(event, call))) {
                 self.so_far = None;
             }
         }
         self.backlog.extend(events);
+        if self.version.is_some() {
+            // Text whose reply was recorded meanwhile is not worth showing.
+            saved.retain(|(call, _)| !self.backlog.iter().any(|event| ends(event, call)));
+            let words = self.elsewhere.take(&self.deps, &self.session, saved).await.map_err(store_problem)?;
+            self.backlog.extend(words);
+        }
         Ok(())
+    }
+}
+
+/// Whether a fact ends the reply of a call.
+fn ends(event: &Event, ended: &CallId) -> bool {
+    match &event.fact {
+        Fact::Reply(ReplyFact::Saved { call, .. }) | Fact::Model(ModelFact::Failed { call, .. }) => call == ended,
+        _ => false,
     }
 }

@@ -66,6 +66,7 @@ mod stream_controller;
 mod tasks;
 mod tools;
 mod version_area;
+mod words_elsewhere;
 mod workers;
 mod workspace;
 

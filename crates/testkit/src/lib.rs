@@ -5,7 +5,8 @@
 //! [`simulator`] wanders through random histories of both and checks what must always hold;
 //! [`mcp`] is an MCP server that hangs, floods, lies, and dies; [`login`] is one that wants a login;
 //! [`scenario`] plays a dialogue written as a string; [`program`] runs the real binary, and [`editor`] in an editor;
-//! [`command_lines`] makes command lines from the flags of the installed programs; [`style`] checks texts.
+//! [`command_lines`] makes command lines from the flags of the installed programs; [`style`] checks texts; [`postgres`]
+//! is a real database server.
 
 #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 
@@ -17,6 +18,7 @@ pub mod mcp;
 pub mod memory_store;
 pub mod picture;
 pub mod plain_workspace;
+pub mod postgres;
 pub mod program;
 pub mod provider;
 pub mod questions;

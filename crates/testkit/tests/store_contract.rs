@@ -9,19 +9,20 @@ use std::time::Duration;
 
 use serde_json::json;
 use trimtab_testkit::memory_store::Disk;
+use trimtab_testkit::postgres::PostgresServer;
 use trimtab_vocab::event::{BannerFact, Level, Status};
 use trimtab_vocab::{
     CallId, Event, FileSet, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskWrite, Time,
 };
 use trimtab_world::clock::SystemClock;
 use trimtab_world::store::{
-    Admission, Claim, Commit, JobState, Lease, Liveness, MemoryChange, NewInput, NewJob, Recipient, SeededSession,
-    SessionQuery, SessionRow, SqliteStore, Store, StoreError, TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork,
-    tasks_session,
+    Admission, Claim, Commit, JobState, Lease, Liveness, MemoryChange, NewInput, NewJob, PostgresStore, Recipient,
+    SeededSession, SessionQuery, SessionRow, SqliteStore, Store, StoreError, TaskBook, TaskChange, TaskChanged,
+    TaskKey, TaskWork, tasks_session,
 };
 
 /// Something that processes share: each call of `process` is one more process on the same data.
-trait Ground {
+trait Ground: Sync {
     fn process(&self) -> Arc<dyn Store>;
 }
 
@@ -41,8 +42,31 @@ fn sqlite(folder: &Path) -> Arc<dyn Store> {
     Arc::new(SqliteStore::open(folder, Arc::new(SystemClock)).expect("opens"))
 }
 
-fn grounds() -> [Box<dyn Ground>; 2] {
-    [Box::new(Disk::default()), Box::new(tempfile::tempdir().expect("a folder"))]
+/// A schema of a PostgreSQL server.
+struct Schema {
+    url: String,
+    folder: tempfile::TempDir,
+}
+
+impl Ground for Schema {
+    fn process(&self) -> Arc<dyn Store> {
+        Arc::new(PostgresStore::open(&self.url, self.folder.path(), Arc::new(SystemClock)).expect("opens"))
+    }
+}
+
+fn grounds() -> Vec<Box<dyn Ground>> {
+    let mut grounds = databases();
+    grounds.push(Box::new(Disk::default()));
+    grounds
+}
+
+/// The real ones: in a folder, and on a server if one is installed.
+fn databases() -> Vec<Box<dyn Ground>> {
+    let mut grounds: Vec<Box<dyn Ground>> = vec![Box::new(tempfile::tempdir().expect("a folder"))];
+    if let Some(server) = PostgresServer::shared() {
+        grounds.push(Box::new(Schema { url: server.schema(), folder: tempfile::tempdir().expect("a folder") }));
+    }
+    grounds
 }
 
 fn session(name: &str) -> SessionId {
@@ -157,13 +181,14 @@ async fn a_session_has_one_owner_and_a_dead_owners_lease_is_void_at_once() {
         assert_eq!(one.admit(&first, &request("r1"), 9).await, Err(StoreError::LeaseLost));
         assert!(one.events(&session("s1"), 0, 10).await.expect("read").is_empty());
     }
-    // Going away without a word is for the real one only: the kernel tells.
-    let folder = tempfile::tempdir().expect("a folder");
-    let gone = sqlite(folder.path());
-    gone.create_session(row("s1", "/a"), vec![]).await.expect("made");
-    owned(gone.as_ref(), "s1").await;
-    drop(gone);
-    owned(sqlite(folder.path()).as_ref(), "s1").await;
+    // Ending without giving a session back is for real ones only.
+    for ground in databases() {
+        let gone = ground.process();
+        gone.create_session(row("s1", "/a"), vec![]).await.expect("made");
+        owned(gone.as_ref(), "s1").await;
+        drop(gone);
+        owned(ground.process().as_ref(), "s1").await;
+    }
 }
 
 #[tokio::test]
@@ -528,48 +553,44 @@ async fn a_changed_text_and_a_gap_in_a_log_are_found_by_the_check() {
 
 #[test]
 fn many_processes_may_be_the_first() {
-    for _ in 0..10 {
-        let folder = tempfile::tempdir().expect("a folder");
-        let threads: Vec<_> = (0..6)
-            .map(|_| {
-                let path = folder.path().to_owned();
-                std::thread::spawn(move || drop(sqlite(&path)))
-            })
-            .collect();
-        threads.into_iter().for_each(|thread| thread.join().expect("opens"));
+    for _ in 0..5 {
+        for ground in databases() {
+            std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..6).map(|_| scope.spawn(|| drop(ground.process()))).collect();
+                threads.into_iter().for_each(|thread| thread.join().expect("opens"));
+            });
+        }
     }
 }
 
 #[test]
 fn many_processes_at_once_lose_nothing_and_never_see_a_locked_database() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let block_on = |work: std::pin::Pin<Box<dyn Future<Output = ()>>>| {
-        tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(work);
-    };
-    let path = folder.path().to_owned();
-    let first = path.clone();
-    block_on(Box::pin(async move {
-        sqlite(&first).create_session(row("s1", "/a"), vec![]).await.expect("made");
-    }));
-    let threads: Vec<_> = (0..8)
-        .map(|n| {
-            let path = path.clone();
-            std::thread::spawn(move || {
-                block_on(Box::pin(async move {
-                    let store = sqlite(&path);
-                    for m in 0..50 {
-                        store.enqueue(&session("s1"), input(&format!("{n}-{m}"))).await.expect("taken");
-                        let _ = store.claim(&session("s1")).await.expect("answers");
-                    }
-                }));
-            })
-        })
-        .collect();
-    threads.into_iter().for_each(|thread| thread.join().expect("did its work"));
-    let path = path.clone();
-    block_on(Box::pin(async move {
-        assert_eq!(sqlite(&path).inbox(&session("s1")).await.expect("read").len(), 400);
-    }));
+    for ground in databases() {
+        let block_on = |work: std::pin::Pin<Box<dyn Future<Output = ()> + '_>>| {
+            tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(work);
+        };
+        block_on(Box::pin(async {
+            ground.process().create_session(row("s1", "/a"), vec![]).await.expect("made");
+        }));
+        std::thread::scope(|scope| {
+            let work = |n: u32| {
+                let store = ground.process();
+                move || {
+                    block_on(Box::pin(async {
+                        for m in 0..50 {
+                            store.enqueue(&session("s1"), input(&format!("{n}-{m}"))).await.expect("taken");
+                            let _ = store.claim(&session("s1")).await.expect("answers");
+                        }
+                    }));
+                }
+            };
+            let threads: Vec<_> = (0..8).map(|n| scope.spawn(work(n))).collect();
+            threads.into_iter().for_each(|thread| thread.join().expect("did its work"));
+        });
+        block_on(Box::pin(async {
+            assert_eq!(ground.process().inbox(&session("s1")).await.expect("read").len(), 400);
+        }));
+    }
 }
 
 #[tokio::test]
@@ -612,24 +633,25 @@ async fn a_child_is_made_with_the_step_that_names_it_or_not_at_all() {
         assert_eq!(heir.parent, Some(session("s1")), "who comes next will be told of, too");
     }
     // What a child shares with its parent is stored once, and stays when the parent goes.
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = sqlite(folder.path());
-    let long_ago = SessionRow { created: Time::from_millis(0), ..row("s1", "/a") };
-    store.create_session(long_ago, vec![]).await.expect("made");
-    store.keep(&session("s1"), &key("s1"), b"old".to_vec()).await.expect("kept");
-    let lease = owned(store.as_ref(), "s1").await;
-    store.commit(&lease, Commit { children: child().into(), ..Commit::default() }).await.expect("durable");
-    let listed = store.sessions(Some("/a")).await.expect("read");
-    assert_eq!(
-        listed.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(),
-        ["s3", "s2", "s1"],
-        "the children come first"
-    );
-    store.release(&lease).await.expect("released");
-    store.delete_session(&session("s1"), 0, NewInput::default()).await.expect("deleted");
-    assert_eq!(store.session(&session("s2")).await.expect("read").expect("is there").parent, None);
-    assert_eq!(store.bytes(Some(&session("s2")), &key("s2")).await, Ok(Some(b"old".to_vec())));
-    assert_eq!(store.check().await, Ok(Vec::new()));
+    for ground in databases() {
+        let store = ground.process();
+        let long_ago = SessionRow { created: Time::from_millis(0), ..row("s1", "/a") };
+        store.create_session(long_ago, vec![]).await.expect("made");
+        store.keep(&session("s1"), &key("s1"), b"old".to_vec()).await.expect("kept");
+        let lease = owned(store.as_ref(), "s1").await;
+        store.commit(&lease, Commit { children: child().into(), ..Commit::default() }).await.expect("durable");
+        let listed = store.sessions(Some("/a")).await.expect("read");
+        assert_eq!(
+            listed.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(),
+            ["s3", "s2", "s1"],
+            "the children come first"
+        );
+        store.release(&lease).await.expect("released");
+        store.delete_session(&session("s1"), 0, NewInput::default()).await.expect("deleted");
+        assert_eq!(store.session(&session("s2")).await.expect("read").expect("is there").parent, None);
+        assert_eq!(store.bytes(Some(&session("s2")), &key("s2")).await, Ok(Some(b"old".to_vec())));
+        assert_eq!(store.check().await, Ok(Vec::new()));
+    }
 }
 
 fn task(id: u64, title: &str) -> Task {
@@ -785,55 +807,57 @@ async fn what_is_remembered_is_there_once_and_becomes_durable_with_its_step() {
 
 #[tokio::test]
 async fn what_came_to_a_server_or_was_run_by_one_is_known_as_such() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (person, server) = (sqlite(folder.path()), sqlite(folder.path()));
-    server.serve();
-    person.create_session(row("p", "/a"), vec![job("r1")]).await.expect("creates");
-    server.create_session(row("s", "/a"), vec![job("r2")]).await.expect("creates");
-    let served = async || -> Vec<String> {
-        let jobs = person.jobs(false).await.expect("answers");
-        jobs.into_iter().filter(|job| job.served).map(|job| job.request.to_string()).collect()
-    };
-    assert_eq!(served().await, ["r2"]);
-    owned(person.as_ref(), "s").await;
-    assert_eq!(served().await, ["r2"], "who takes over does not take it away");
-    owned(server.as_ref(), "p").await;
-    assert_eq!(served().await, ["r2", "r1"]);
+    for ground in databases() {
+        let (person, server) = (ground.process(), ground.process());
+        server.serve();
+        person.create_session(row("p", "/a"), vec![job("r1")]).await.expect("creates");
+        server.create_session(row("s", "/a"), vec![job("r2")]).await.expect("creates");
+        let served = async || -> Vec<String> {
+            let jobs = person.jobs(false).await.expect("answers");
+            jobs.into_iter().filter(|job| job.served).map(|job| job.request.to_string()).collect()
+        };
+        assert_eq!(served().await, ["r2"]);
+        owned(person.as_ref(), "s").await;
+        assert_eq!(served().await, ["r2"], "who takes over does not take it away");
+        owned(server.as_ref(), "p").await;
+        assert_eq!(served().await, ["r2", "r1"]);
+    }
 }
 
 #[tokio::test]
 async fn tasks_changed_at_once_wait_for_each_other() {
-    let ground = tempfile::tempdir().expect("a folder");
-    let stores: Vec<_> = (0..4).map(|_| sqlite(ground.path())).collect();
-    let add = |store: Arc<dyn Store>, name: Option<&str>| {
-        let key = name.and_then(|name| key(name, "x"));
-        tokio::spawn(async move {
-            let work = |book: TaskBook| TaskWork {
-                writes: vec![put(book.next, "a")],
-                keep: true,
-                answer: book.next.to_string(),
-                events: vec![event("tasks", book.seq + 1, "x")],
-                ..TaskWork::default()
-            };
-            store.change_tasks(change(1, key, work)).await.expect("changes")
-        })
-    };
-    let running: Vec<_> = (0..40).map(|n| add(Arc::clone(&stores[n % 4]), None)).collect();
-    for one in running {
-        one.await.expect("ends");
+    for ground in databases() {
+        let stores: Vec<_> = (0..4).map(|_| ground.process()).collect();
+        let add = |store: Arc<dyn Store>, name: Option<&str>| {
+            let key = name.and_then(|name| key(name, "x"));
+            tokio::spawn(async move {
+                let work = |book: TaskBook| TaskWork {
+                    writes: vec![put(book.next, "a")],
+                    keep: true,
+                    answer: book.next.to_string(),
+                    events: vec![event("tasks", book.seq + 1, "x")],
+                    ..TaskWork::default()
+                };
+                store.change_tasks(change(1, key, work)).await.expect("changes")
+            })
+        };
+        let running: Vec<_> = (0..40).map(|n| add(Arc::clone(&stores[n % 4]), None)).collect();
+        for one in running {
+            one.await.expect("ends");
+        }
+        assert_eq!(titles(stores[0].as_ref()).await.len(), 40, "no update is lost");
+        let same: Vec<_> = (0..8).map(|n| add(Arc::clone(&stores[n % 4]), Some("k"))).collect();
+        let mut answers = Vec::new();
+        for one in same {
+            answers.push(match one.await.expect("ends") {
+                TaskChanged::Done { answer, .. } | TaskChanged::Known { answer } => answer,
+                TaskChanged::Reused => "reused".into(),
+            });
+        }
+        answers.dedup();
+        assert_eq!(answers, ["41"], "all get the one answer");
+        assert_eq!(stores[0].check().await.expect("answers"), Vec::<String>::new());
     }
-    assert_eq!(titles(stores[0].as_ref()).await.len(), 40, "no update is lost");
-    let same: Vec<_> = (0..8).map(|n| add(Arc::clone(&stores[n % 4]), Some("k"))).collect();
-    let mut answers = Vec::new();
-    for one in same {
-        answers.push(match one.await.expect("ends") {
-            TaskChanged::Done { answer, .. } | TaskChanged::Known { answer } => answer,
-            TaskChanged::Reused => "reused".into(),
-        });
-    }
-    answers.dedup();
-    assert_eq!(answers, ["41"], "all get the one answer");
-    assert_eq!(stores[0].check().await.expect("answers"), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -860,20 +884,21 @@ async fn a_fork_shares_names_and_is_no_heir() {
         assert_eq!(heir.parent, None, "nobody hands anything off to the heir of a fork");
     }
     // What both have is stored once, and goes with the last of them.
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = sqlite(folder.path());
-    store.create_session(row("s1", "/a"), vec![]).await.expect("made");
-    store.keep(&session("s1"), &shared, b"words".to_vec()).await.expect("kept");
-    store.create_child(fork()).await.expect("made");
-    store.keep(&session("s2"), &own, b"own".to_vec()).await.expect("kept");
-    assert_eq!(store.ref_keys(&session("s1")).await, Ok(vec![shared.clone()]));
-    store.delete_session(&session("s1"), 0, NewInput::default()).await.expect("deleted");
-    let left = store.session(&session("s2")).await.expect("read").expect("is there");
-    assert_eq!(left.parent, Some(session("s1")), "where it comes from stays known");
-    assert_eq!(store.bytes(Some(&session("s2")), &shared).await, Ok(Some(b"words".to_vec())));
-    store.delete_session(&session("s2"), 1, NewInput::default()).await.expect("deleted");
-    assert_eq!(store.bytes(None, &shared).await, Ok(None));
-    assert_eq!(store.check().await, Ok(Vec::new()));
+    for ground in databases() {
+        let store = ground.process();
+        store.create_session(row("s1", "/a"), vec![]).await.expect("made");
+        store.keep(&session("s1"), &shared, b"words".to_vec()).await.expect("kept");
+        store.create_child(fork()).await.expect("made");
+        store.keep(&session("s2"), &own, b"own".to_vec()).await.expect("kept");
+        assert_eq!(store.ref_keys(&session("s1")).await, Ok(vec![shared.clone()]));
+        store.delete_session(&session("s1"), 0, NewInput::default()).await.expect("deleted");
+        let left = store.session(&session("s2")).await.expect("read").expect("is there");
+        assert_eq!(left.parent, Some(session("s1")), "where it comes from stays known");
+        assert_eq!(store.bytes(Some(&session("s2")), &shared).await, Ok(Some(b"words".to_vec())));
+        store.delete_session(&session("s2"), 1, NewInput::default()).await.expect("deleted");
+        assert_eq!(store.bytes(None, &shared).await, Ok(None));
+        assert_eq!(store.check().await, Ok(Vec::new()));
+    }
 }
 
 #[tokio::test]
@@ -882,7 +907,11 @@ async fn what_another_process_writes_wakes_whoever_waits_for_it() {
     for ground in grounds() {
         let (one, two) = (ground.process(), ground.process());
         one.create_session(row("s1", "/a"), vec![]).await.expect("made");
-        let since = two.changed(None).await.expect("answers at once");
+        let mut since = two.changed(None).await.expect("answers at once");
+        // A server may tell of the session that was just made a moment later.
+        while let Ok(next) = tokio::time::timeout(soon, two.changed(Some(since))).await {
+            since = next.expect("news");
+        }
         two.enqueue(&session("s1"), input("own")).await.expect("taken");
         assert!(tokio::time::timeout(soon, two.changed(Some(since))).await.is_err(), "its own writes are no news");
         // What was written before somebody waits is news as well.
@@ -895,6 +924,27 @@ async fn what_another_process_writes_wakes_whoever_waits_for_it() {
         });
         writes.expect("taken");
         assert_ne!(waits.expect("news"), next);
+    }
+}
+
+#[tokio::test]
+async fn asking_again_for_what_another_process_has_is_no_news() {
+    for ground in databases() {
+        let (one, two) = (ground.process(), ground.process());
+        one.create_session(row("s1", "/a"), vec![job("r1")]).await.expect("made");
+        one.create_session(row("s2", "/a"), vec![job("r2")]).await.expect("made");
+        let running = owned(one.as_ref(), "s1").await;
+        assert_eq!(one.admit(&running, &request("r1"), 1).await, Ok(Admission::Granted));
+        let waiting = owned(two.as_ref(), "s2").await;
+        assert_eq!(two.admit(&waiting, &request("r2"), 1).await, Ok(Admission::Held { ahead: 1 }));
+        let mut since = one.changed(None).await.expect("answers at once");
+        while let Ok(next) = tokio::time::timeout(Duration::from_millis(200), one.changed(Some(since))).await {
+            since = next.expect("news");
+        }
+        assert!(matches!(two.claim(&session("s1")).await, Ok(Claim::Held { .. })));
+        assert_eq!(two.admit(&waiting, &request("r2"), 1).await, Ok(Admission::Held { ahead: 1 }));
+        let heard = tokio::time::timeout(Duration::from_millis(300), one.changed(Some(since))).await;
+        assert!(heard.is_err(), "nothing has changed");
     }
 }
 

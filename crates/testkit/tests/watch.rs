@@ -8,11 +8,12 @@ use futures_util::stream::{self, StreamExt};
 use trimtab_host::{Client, ComposedRequest, Manner, RequestDraft, SendTo, SessionWatch, World};
 use trimtab_testkit::memory_store::Disk;
 use trimtab_testkit::plain_workspace::PlainWorkspace;
+use trimtab_testkit::postgres::PostgresServer;
 use trimtab_vocab::event::{BannerFact, Level, ReplyFact, RequestFact};
 use trimtab_vocab::{Event, Fact, ModelSettings, Problem, Prompt, RunSettings, SessionId, Time};
 use trimtab_world::clock::SystemClock;
 use trimtab_world::models::{Model, ModelRegistry, PieceStream, ReplyPiece};
-use trimtab_world::store::{Claim, Commit, SessionRow, SqliteStore, Store};
+use trimtab_world::store::{Claim, Commit, PostgresStore, SessionRow, SqliteStore, Store};
 
 /// A model that says ten thousand words.
 struct Talkative;
@@ -140,4 +141,39 @@ async fn whoever_comes_late_gets_the_words_that_are_in_no_log_yet() {
     };
     assert_eq!(words(&mut client.watch(&sent.session, 0)).await, "One two three");
     assert_eq!(words(&mut client.watch(&sent.session, 0)).await, "One two three", "although nobody was watching");
+}
+
+#[tokio::test]
+async fn another_process_gets_the_words_once_while_they_come() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let clock = || Arc::new(SystemClock);
+    let sqlite = || Arc::new(SqliteStore::open(folder.path(), clock()).expect("opens")) as Arc<dyn Store>;
+    let mut grounds = vec![[sqlite(), sqlite()]];
+    if let Some(server) = PostgresServer::shared() {
+        let url = server.schema();
+        let store = || Arc::new(PostgresStore::open(&url, folder.path(), clock()).expect("opens")) as Arc<dyn Store>;
+        grounds.push([store(), store()]);
+    }
+    for [here, there] in grounds {
+        let running = World { models: Arc::new(Thoughtful), ..world(here) };
+        let say = talk(&running);
+        let (runner, watcher) = (Client::with(running, 10), Client::with(world(there), 10));
+        let sent = runner.send(SendTo::New { folder: "/a".into() }, say).await.expect("is taken in");
+        let mut watch = watcher.watch(&sent.session, 0);
+        let (mut said, mut seen) = (String::new(), 0);
+        while said != "One two three" {
+            let event = watch.next().await.expect("a fact");
+            if let Some(seq) = event.seq {
+                assert_eq!(seq, seen + 1);
+                seen = seq;
+            }
+            if let Fact::Reply(ReplyFact::Delta { text, .. }) = event.fact {
+                assert_eq!(event.request.as_ref(), Some(&sent.request));
+                said.push_str(&text);
+                assert!("One two three".starts_with(&said), "{said}");
+            }
+        }
+        assert!(tokio::time::timeout(Duration::from_millis(600), watch.next()).await.is_err(), "nothing comes twice");
+        drop((runner, watch, watcher));
+    }
 }

@@ -193,6 +193,13 @@ pub const KEYS: &[SettingKey] = &[
         "Record every exchange with a model in this file. Play it with the model replay/FILE.",
     ),
     key(
+        "store.url",
+        SettingKind::Text,
+        "\"\"",
+        "Where sessions are kept: postgres://USER:PASSWORD@HOST/DATABASE for a PostgreSQL server that several machines \
+         share. Empty: SQLite in the data folder.",
+    ),
+    key(
         "autonomy",
         SettingKind::Choice(&["careful", "standard", "trusting"]),
         "\"standard\"",

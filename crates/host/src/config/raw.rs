@@ -59,7 +59,6 @@ impl fmt::Display for Origin {
 }
 
 /// Where sessions would be kept; only the data folder is possible, which it says when it is empty.
-const STORE: &str = "store.url";
 
 /// Values by their full names, each checked for its kind, with where it comes from.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -137,8 +136,6 @@ impl RawSettings {
                     check(&path, key.kind, &value, origin)?;
                     self.set(path, value, origin.clone());
                 }
-                // Documented for what is the case anyway.
-                (None, Value::String(url)) if path == STORE && url.is_empty() => {}
                 (None, Value::Table(inner)) if is_section(&path) => self.add_table(&path, inner, file, lines)?,
                 (None, _) => return Err(unknown(&path, origin)),
             }
@@ -219,9 +216,6 @@ impl RawSettings {
                 name if name.starts_with("TRIMTAB_") => match path_of_variable(name) {
                     Some((path, kind)) => self.add_text(&path, kind, text, origin)?,
                     None if matches!(name, "TRIMTAB_HOME" | "TRIMTAB_CONFIG") => {}
-                    // A user who expects sessions to be stored elsewhere must know that they are not.
-                    None if name == keys::env_name(STORE) && !text.is_empty() => return Err(unknown(STORE, &origin)),
-                    None if name == keys::env_name(STORE) => {}
                     None => self.stray.push(name.to_owned()),
                 },
                 _ => {}
@@ -345,7 +339,6 @@ fn is_section(path: &str) -> bool {
         || path == "mcp"
         || path.strip_prefix("mcp.").is_some_and(|name| !name.contains('.'))
         || path == "grok"
-        || path == "store"
         || keys::ALIASES.iter().any(|(alias, _)| alias.starts_with(&inside))
         || KEYS.iter().any(|key| key.path.starts_with(&inside))
 }
@@ -411,9 +404,6 @@ pub(super) fn unknown(path: &str, origin: &Origin) -> Problem {
             .hint(format!("Set one of its settings{example}. `trimtab config {path}` lists them."));
     }
     let problem = wrong(format!("Unknown setting {path} ({origin})."));
-    if path == STORE {
-        return problem.hint("Trimtab always stores sessions in SQLite in the data folder. Remove the line.");
-    }
     if let Some((_, "key" | "api_key" | "apikey" | "token")) =
         path.strip_prefix("providers.").and_then(|rest| rest.split_once('.'))
     {
@@ -465,19 +455,6 @@ mod tests {
             assert!(problem.hint.as_deref().is_some_and(|hint| hint.contains("api_key_env")), "{problem:?}");
             assert!(!format!("{problem:?}").contains("secret"), "{problem:?}");
         }
-    }
-
-    #[test]
-    fn the_documented_way_to_say_where_sessions_are_kept_is_understood() {
-        added("[store]\nurl = \"\"").expect("the data folder");
-        let problem = added("[store]\nurl = \"postgres://db\"").expect_err("elsewhere");
-        assert_eq!(problem.message, "Unknown setting store.url (c.toml, line 2).");
-        assert!(problem.hint.is_some_and(|hint| hint.contains("SQLite")));
-        let under = |url: &str| {
-            RawSettings::default().add_environment(&BTreeMap::from([("TRIMTAB_STORE_URL".to_owned(), url.to_owned())]))
-        };
-        under("").expect("the data folder");
-        assert!(under("postgres://db").expect_err("elsewhere").message.contains("TRIMTAB_STORE_URL"));
     }
 
     #[test]

@@ -295,6 +295,7 @@ impl Profile {
         let providers = resolve_providers(&raw, keys, variables);
         let model = Some(text(&raw, "model")).filter(|name| !name.is_empty()).or_else(|| first_with_key(&providers));
         let record = Some(text(&raw, "record")).filter(|name| !name.is_empty()).map(PathBuf::from);
+        check_store_url(&raw)?;
         let limits = request_limits(&raw);
         let is_auto = yes(&raw, "apply.auto");
         let applying = |path: &str| if text(&raw, path) == "ask" || !is_auto { Applying::Ask } else { Applying::Auto };
@@ -558,6 +559,11 @@ impl Profile {
         is_set.then(|| origin.to_string())
     }
 
+    /// The address of the server where sessions are kept. None: they are in the data folder.
+    pub fn store_url(&self) -> Option<String> {
+        Some(text(&self.raw, "store.url")).filter(|url| !url.is_empty())
+    }
+
     /// Every setting with its value and origin.
     pub fn shown(&self) -> Vec<Shown> {
         let show = |(path, value, origin): (&str, &Value, &Origin)| Shown {
@@ -569,6 +575,17 @@ impl Profile {
             self.raw.iter().map(show).partition(|shown| shown.path.starts_with("providers."));
         rest.into_iter().chain(providers).collect()
     }
+}
+
+fn check_store_url(raw: &RawSettings) -> Result<(), Problem> {
+    let url = text(raw, "store.url");
+    if url.is_empty() || url.starts_with("postgres://") || url.starts_with("postgresql://") {
+        return Ok(());
+    }
+    let origin = raw.get("store.url").map_or_else(String::new, |(_, origin)| format!(" ({origin})"));
+    // The value is not shown, because it may hold a password.
+    Err(Problem::new(ProblemKind::Settings, format!("Invalid value for store.url{origin}."))
+        .hint("Expected postgres://USER:PASSWORD@HOST/DATABASE, or nothing for SQLite in the data folder."))
 }
 
 /// A text whose addresses show no name and password: `https://user:pw@host/` becomes `https://…@host/`.

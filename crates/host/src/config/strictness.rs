@@ -110,8 +110,16 @@ const PREFERENCES: &[&str] = &[
 ];
 
 /// Settings that name programs, addresses, keys, or files; and the keys of the terminal, because a key can approve.
-const ON_THE_MACHINE: &[&str] =
-    &["checks.commands", "search.provider", "search.url", "search.api_key_env", "record", "keys", "tui.status_command"];
+const ON_THE_MACHINE: &[&str] = &[
+    "checks.commands",
+    "search.provider",
+    "search.url",
+    "search.api_key_env",
+    "record",
+    "store.url",
+    "keys",
+    "tui.status_command",
+];
 
 const ORDERS: &[(&str, ValueOrder)] = &[
     ("autonomy", ValueOrder::Ranks(&[&["careful"], &["standard"], &["trusting"]])),

@@ -72,7 +72,8 @@ impl ConfigAction {
 /// Prints a change, and what overrides it.
 fn report(change: &SettingChange) -> Result<(), Problem> {
     let (path, file) = (&change.path, change.file.display().to_string());
-    let line = match (&change.value, change.is_written) {
+    let value = change.value.as_deref().map(config::without_password);
+    let line = match (&value, change.is_written) {
         (Some(value), true) => format!("Set {path} = {value} in {file}."),
         (Some(value), false) => format!("{path} = {value} is already set in {file}."),
         (None, true) => format!("Removed {path} from {file}."),

@@ -212,9 +212,15 @@ async fn check_store(profile: &Profile, report: &mut DoctorReport) -> Result<(),
     };
     match client.admin().check().await {
         Err(problem) => report.bad(&problem),
-        Ok(damage) if damage.is_empty() => report.good(&format!("data folder: {}, intact", profile.data.display())),
+        Ok(damage) if damage.is_empty() => report.good(&match profile.store_url() {
+            None => format!("data folder: {}, intact", profile.data.display()),
+            Some(url) => format!("store: {}, intact", trimtab_host::config::without_password(&url)),
+        }),
         Ok(damage) => {
-            let hint = format!("Copy {} before anything else.", profile.data.display());
+            let hint = match profile.store_url() {
+                None => format!("Copy {} before anything else.", profile.data.display()),
+                Some(_) => "Make a backup with pg_dump before anything else.".to_owned(),
+            };
             report.bad(&Problem::new(ProblemKind::Store, damage.join("; ")).hint(hint))
         }
     }

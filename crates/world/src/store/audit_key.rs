@@ -45,12 +45,22 @@ impl AuditKey {
     /// the system has no random numbers.
     pub(super) fn make(folder: &Path, written: u64) -> io::Result<Option<Self>> {
         let file = folder.join(FILE);
-        let Some(secret) = clock::secret() else { return Ok(None) };
-        make(folder, &file, &format!("{MARK} {secret} {}\n", written + 1))?;
+        let Some(key) = Self::fresh(written) else { return Ok(None) };
+        make(folder, &file, &format!("{}\n", key.text()))?;
         read(&file)
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    /// A new key for the lines after those that exist. None if the system has no random numbers.
+    pub(super) fn fresh(written: u64) -> Option<Self> {
+        Self::parse(&format!("{MARK} {} {}", clock::secret()?, written + 1))
+    }
+
+    /// The key as it is kept.
+    pub(super) fn text(&self) -> String {
+        format!("{MARK} {} {}", blake3::Hash::from_bytes(self.key).to_hex(), self.from)
+    }
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace();
         let (mark, key, from) = (words.next()?, words.next()?, words.next()?);
         let key = *blake3::Hash::from_hex(key).ok()?.as_bytes();

@@ -42,9 +42,20 @@ pub enum StoreError {
     /// It already exists.
     #[error("there is one already")]
     Taken,
+    /// The database server is not there, or refuses.
+    #[error("{}", .0.message)]
+    Server(ServerTrouble),
     /// Something else.
     #[error("the data folder cannot be used: {0}")]
     Io(String),
+}
+
+/// What is wrong with a database server, in words for the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerTrouble {
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
 }
 
 impl StoreError {
@@ -69,6 +80,7 @@ impl StoreError {
             }
             Self::NoSession(_) => "`trimtab sessions list --all` lists all sessions.".into(),
             Self::Taken => "Choose another name.".into(),
+            Self::Server(trouble) => trouble.hint.clone(),
             Self::Io(_) => format!("Check {place}, then run `trimtab doctor`."),
         };
         let kind = match self {

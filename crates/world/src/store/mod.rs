@@ -1,16 +1,19 @@
 //! The storage.
 //!
-//! [`Store`] is the interface, the sum of the small ones in `traits`; `sqlite` is the embedded database. A store
-//! knows rows, not meanings: inputs are opaque texts to it. Only a store can grant the [`Lease`] that is needed to
-//! run a session, and every write of a session's owner must show it. A commit under a lost lease changes nothing.
+//! [`Store`] is the interface, the sum of the small ones in `traits`; `sqlite` is the embedded database, and `postgres`
+//! the one that several machines share. A store knows rows, not meanings: inputs are opaque texts to it. Only a store
+//! can grant the [`Lease`] that is needed to run a session, and every write of a session's owner must show it. A commit
+//! under a lost lease changes nothing.
 
 mod access;
 mod audit;
 mod audit_key;
+mod encoding;
 mod error;
 mod local_files;
 mod memory;
 mod owner;
+mod postgres;
 mod recorded_calls;
 mod session_query;
 mod sqlite;
@@ -25,10 +28,11 @@ use trimtab_vocab::{CallId, CheckpointId, Event, FileSet, MemoryEntry, RefKey, R
 pub use access::{TokenKind, TokenRow};
 pub use audit::{AuditCheck, AuditEntry, AuditLine};
 pub use audit_key::AuditKey;
-pub use error::StoreError;
+pub use error::{ServerTrouble, StoreError};
 pub use local_files::LocalFiles;
 pub use memory::MemoryChange;
 pub use owner::Liveness;
+pub use postgres::PostgresStore;
 pub use recorded_calls::RecordedCall;
 pub use session_query::SessionQuery;
 pub use sqlite::SqliteStore;
@@ -41,6 +45,15 @@ pub use traits::{
 /// The name of bytes by their content: BLAKE3, in hex.
 pub fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
+}
+
+/// Only the user may look into the data folder: it holds conversations.
+fn make_private_folder(folder: &std::path::Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
 }
 
 /// The result of a store operation.

@@ -27,11 +27,11 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 
-use self::blobs::unpack;
 use self::feed::Feed;
 use self::thread::{DatabaseThread, Synchronous, transact};
+use super::encoding::unpack;
 use super::owner::Owner;
-use super::{AuditKey, Liveness, Result, Store, StoreError};
+use super::{AuditKey, Liveness, Result, Store, StoreError, make_private_folder};
 use crate::clock::Clock;
 
 /// The store in a folder.
@@ -130,15 +130,6 @@ fn denied(error: std::io::Error) -> StoreError {
         }
         _ => StoreError::Io(error.to_string()),
     }
-}
-
-/// Only the user may look into the folder: it holds conversations.
-fn make_private_folder(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 /// Makes the database private, with any permissions of the folder. SQLite gives its other files the same mode.

@@ -94,8 +94,12 @@ pub enum TaskChanged {
 
 /// The words of a search, each to begin a word of a task.
 pub(super) fn words(text: &str) -> Vec<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.take(MOST_WORDS).map(str::to_lowercase).collect()
+    split(text).take(MOST_WORDS).collect()
+}
+
+/// All words of a text.
+pub(super) fn split(text: &str) -> impl Iterator<Item = String> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
 /// A search of more words finds no less by leaving the others out.

@@ -6,6 +6,8 @@
 //! process, but perhaps not a power failure, after which they are useless anyway. Nothing durable exists without what
 //! came before it.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use trimtab_vocab::event::SubtaskFact;
 use trimtab_vocab::{CallId, Event, Fact, FileSet, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId};
@@ -56,6 +58,10 @@ pub trait LeaseStore: Send + Sync {
     async fn admit(&self, lease: &Lease, request: &RequestId, limit: u32) -> Result<Admission>;
     /// Whether a living process, this one or another, runs the session.
     async fn is_run(&self, session: &SessionId) -> Result<bool>;
+    /// How long to wait before asking again for a lease that another process has, or for room.
+    fn pace(&self) -> Duration {
+        Duration::from_millis(50)
+    }
     /// Makes this process a server: what it receives and runs is marked as its own.
     fn serve(&self) {}
 }

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Transaction, params};
 use trimtab_vocab::{RefKey, SessionId};
 
-use super::super::{BlobStore, FileSpace, Result, StoreError};
+use super::super::encoding::{pack, unpack};
+use super::super::{BlobStore, FileSpace, Result};
 use super::{SqliteStore, read_id};
 
 #[async_trait]
@@ -84,7 +85,7 @@ pub(super) fn insert_bytes(tx: &Transaction<'_>, session: &SessionId, key: &RefK
         .query_row([hash.as_bytes()], |row| row.get(0))
         .optional()?;
     if known.is_none() {
-        let packed = zstd::bulk::compress(bytes, 3).map_err(|error| StoreError::Io(error.to_string()))?;
+        let packed = pack(bytes)?;
         tx.prepare_cached("INSERT INTO blobs (hash, size, data) VALUES (?1, ?2, ?3)")?.execute(params![
             hash.as_bytes(),
             bytes.len(),
@@ -120,13 +121,4 @@ pub(super) fn forget_files(tx: &Transaction<'_>, session: &SessionId, except: &H
         }
     }
     Ok(())
-}
-
-pub(super) fn unpack(hash: &[u8], size: usize, packed: &[u8]) -> Result<Vec<u8>> {
-    let damaged = || StoreError::Corrupt("a stored text does not match its hash".into());
-    let bytes = zstd::bulk::decompress(packed, size).map_err(|_| damaged())?;
-    if blake3::hash(&bytes).as_bytes() != hash {
-        return Err(damaged());
-    }
-    Ok(bytes)
 }

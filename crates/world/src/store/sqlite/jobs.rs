@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Row};
-use trimtab_vocab::event::Status;
 use trimtab_vocab::{Event, RequestId, SessionId, Time};
 
+use super::super::encoding::{read_event, read_status};
 use super::super::{JobRow, JobState, JobStore, Liveness, Result};
-use super::log::read_event;
 use super::{SqliteStore, read_id};
 
 #[async_trait]
@@ -65,7 +64,7 @@ pub(super) fn read_job(row: &Row<'_>, owner: &dyn Liveness) -> rusqlite::Result<
     let holder: Option<String> = row.get(8)?;
     let owned = holder.is_some_and(|name| owner.is_alive(&name));
     let state = match status {
-        Some(status) => JobState::Finished(serde_json::from_value(status.into()).unwrap_or(Status::Failed)),
+        Some(status) => JobState::Finished(read_status(status)),
         None if running && owned => JobState::Running,
         None if (began || running) && !owned => JobState::Interrupted,
         None => JobState::Queued,

@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use rusqlite::{Transaction, params};
-use trimtab_vocab::event::{Status, SubtaskFact};
+use trimtab_vocab::event::SubtaskFact;
 use trimtab_vocab::{CallId, Event, RequestId, SessionId};
 
+use super::super::encoding::{read_event, status_text, written};
 use super::super::traits::about_worker;
-use super::super::{Commit, Lease, LogStore, RecordedCall, Result, StoreError};
+use super::super::{Commit, Lease, LogStore, RecordedCall, Result};
 use super::blobs::{forget_files, insert_texts};
 use super::inbox::tell;
 use super::leases::{demand_lease, rest};
@@ -52,9 +53,8 @@ impl LogStore for SqliteStore {
                 "INSERT OR REPLACE INTO checkpoints (id, session, request, event) VALUES (?1, ?2, ?3, ?4)",
             )?;
             for (id, event) in &commit.opened {
-                let line = serde_json::to_string(event).map_err(|error| StoreError::Io(error.to_string()))?;
                 let request = event.request.as_ref().map(RequestId::as_str);
-                open.execute(params![id.as_str(), session.as_str(), request, line])?;
+                open.execute(params![id.as_str(), session.as_str(), request, written(event)?])?;
             }
             let mut resolve = tx.prepare_cached("DELETE FROM checkpoints WHERE id = ?1")?;
             for id in &commit.resolved {
@@ -195,19 +195,7 @@ impl LogStore for SqliteStore {
 pub(super) fn insert_events(tx: &Transaction<'_>, session: &SessionId, events: &[Event]) -> Result<()> {
     let mut add = tx.prepare_cached("INSERT INTO events (session, seq, event) VALUES (?1, ?2, ?3)")?;
     for event in events {
-        let line = serde_json::to_string(event).map_err(|error| StoreError::Io(error.to_string()))?;
-        add.execute(params![session.as_str(), event.seq, line])?;
+        add.execute(params![session.as_str(), event.seq, written(event)?])?;
     }
     Ok(())
-}
-
-pub(super) fn status_text(status: Status) -> String {
-    match serde_json::to_value(status) {
-        Ok(serde_json::Value::String(text)) => text,
-        _ => String::new(),
-    }
-}
-
-pub(super) fn read_event(text: &str) -> Result<Event> {
-    serde_json::from_str(text).map_err(|error| StoreError::Corrupt(format!("an event cannot be read: {error}")))
 }

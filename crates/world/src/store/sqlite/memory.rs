@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Transaction, params};
 use trimtab_vocab::{MemoryEntry, MemoryId, Time};
 
+use super::super::encoding::written;
 use super::super::memory::{MemoryChange, same};
 use super::super::{AuditKey, RecallStore, Result, StoreError};
 use super::{SqliteStore, audit};
@@ -28,7 +29,7 @@ fn one(tx: &Transaction<'_>, id: &MemoryId) -> Result<Option<MemoryEntry>> {
 
 /// Replaces an entry with the same text.
 pub(super) fn put(tx: &Transaction<'_>, entry: &MemoryEntry) -> Result<()> {
-    let (same, text) = (same(&entry.text), serde_json::to_string(entry).map_err(|e| StoreError::Io(e.to_string()))?);
+    let (same, text) = (same(&entry.text), written(entry)?);
     tx.prepare_cached("DELETE FROM memory WHERE folder IS ?1 AND same = ?2 AND id <> ?3")?.execute(params![
         entry.folder,
         same,

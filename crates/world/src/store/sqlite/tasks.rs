@@ -4,9 +4,10 @@ use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Transaction, params};
 use trimtab_vocab::{Event, SessionId, Task, TaskId, TaskWrite, Time};
 
+use super::super::encoding::{read_event, written};
 use super::super::tasks::{TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, tasks_session, words};
 use super::super::{AuditKey, Result, SessionRow, StoreError, TaskStore};
-use super::log::{insert_events, read_event};
+use super::log::insert_events;
 use super::sessions::insert_session;
 use super::{SqliteStore, audit};
 
@@ -83,11 +84,10 @@ fn put(tx: &Transaction<'_>, TaskWrite { id, after, .. }: &TaskWrite) -> Result<
         tx.prepare_cached("DELETE FROM tasks WHERE id = ?1")?.execute([id])?;
         return Ok(());
     };
-    let text = serde_json::to_string(task).map_err(|error| StoreError::Io(error.to_string()))?;
     tx.prepare_cached(
         "INSERT INTO tasks (id, task) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET task = excluded.task",
     )?
-    .execute(params![id, text])?;
+    .execute(params![id, written(task)?])?;
     tx.prepare_cached("INSERT INTO task_words (rowid, title, notes, tags) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![id, task.title, task.notes, task.tags.join(" ")])?;
     Ok(())

@@ -4,11 +4,9 @@ use async_trait::async_trait;
 use rusqlite::{Transaction, params};
 use trimtab_vocab::{FileSet, SessionId};
 
+use super::super::encoding::{KEPT_WRITINGS as KEPT, written};
 use super::super::{Result, StoreError, WritingStore};
 use super::{SqliteStore, read_id};
-
-/// Sets that are kept. They count while a command runs, and in that time no more are written.
-const KEPT: i64 = 1_000;
 
 /// Notes what a session is about to write, and whether it moves its history by that.
 pub(super) fn note(tx: &Transaction<'_>, session: &SessionId, sets: &[FileSet], moving: bool) -> Result<()> {
@@ -16,10 +14,9 @@ pub(super) fn note(tx: &Transaction<'_>, session: &SessionId, sets: &[FileSet], 
         tx.prepare_cached("UPDATE writings SET moves = 0 WHERE session = ?1 AND moves")?.execute([session.as_str()])?;
     }
     for set in sets {
-        let files = serde_json::to_string(set).map_err(|error| StoreError::Io(error.to_string()))?;
         tx.prepare_cached("INSERT INTO writings (session, files, moves) VALUES (?1, ?2, ?3)")?.execute(params![
             session.as_str(),
-            files,
+            written(set)?,
             moving
         ])?;
         tx.prepare_cached("DELETE FROM writings WHERE n <= ?1 AND NOT moves")?
