@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use trimtab_surfaces::diff::{DiffFile, DiffState, DiffView, Layout, draw};
+use trimtab_surfaces::diff::{DiffFile, DiffState, DiffView, HunkHeads, Layout, draw};
 
 use crate::table::{Table, median};
 
@@ -46,7 +46,9 @@ fn timed(before: &str, after: &str, syntax: bool) -> Duration {
     let (before, after) =
         (DiffState { bytes: before.as_bytes(), mode: 0o644 }, DiffState { bytes: after.as_bytes(), mode: 0o644 });
     let change = DiffFile { path: "a.rs", from: None, before: Some(before), after: Some(after) };
-    let view = DiffView { width: 120, layout: Layout::Inline, syntax, most_lines: usize::MAX, rest: String::new() };
+    let (layout, heads) = (Layout::Inline, HunkHeads::Names);
+    let view =
+        DiffView { width: 120, layout, syntax, most_lines: usize::MAX, rest: String::new(), heads, fills: false };
     let began = Instant::now();
     std::hint::black_box(draw(&change, &view));
     began.elapsed()
