@@ -291,11 +291,13 @@ fn a_task_reads_files_and_remembers_with_servers_from_npm() {
     scene.asks(&[("mcp__filesystem__write_file", json!({"path": report, "content": "Ada: parser\n"}))]);
     scene.says("Done.");
     let ran = scene.program.run(&["run", "--json", "Remember who maintains what, and write a report"]);
-    assert_eq!(ran.code, Some(0), "{} {}", ran.stderr, ran.stdout);
+    // The server marks its writes as destructive, so no rule answers for the user.
+    assert_eq!(ran.code, Some(3), "{} {}", ran.stderr, ran.stdout);
     let events = ran.events();
     let finished = of(&events, "tool.finished");
     let previews: Vec<&str> = finished.iter().filter_map(|event| event["preview"].as_str()).collect();
-    assert_eq!(previews.len(), 4, "{previews:?}");
+    assert_eq!(previews.len(), 3, "{previews:?}");
+    assert_eq!(scene.answer(&ran, "allow").code, Some(0));
     assert!(previews[0].contains("Ada maintains the parser."), "{previews:?}");
     assert!(previews[2].contains("maintains the parser"), "{previews:?}");
     assert_eq!(std::fs::read_to_string(report).expect("written"), "Ada: parser\n");
