@@ -280,27 +280,29 @@ fn a_task_reads_files_and_remembers_with_servers_from_npm() {
     for server in ["filesystem", "memory"] {
         scene.program.run(&["rules", "add", "allow", "mcp", &format!("{server}:*")]);
     }
-    std::fs::write(scene.program.project().join("team.txt"), "Ada maintains the parser.\n").expect("writes");
+    std::fs::write(scene.program.project().join("team.txt"), "Grace maintains the parser.\n").expect("writes");
     let file = format!("{project}/team.txt");
     let report = format!("{project}/report.txt");
     let entity =
-        json!({"entities": [{"name": "Ada", "entityType": "person", "observations": ["maintains the parser"]}]});
+        json!({"entities": [{"name": "Grace", "entityType": "person", "observations": ["maintains the parser"]}]});
     scene.asks(&[("mcp__filesystem__read_text_file", json!({"path": file}))]);
     scene.asks(&[("mcp__memory__create_entities", entity)]);
-    scene.asks(&[("mcp__memory__search_nodes", json!({"query": "Ada"}))]);
-    scene.asks(&[("mcp__filesystem__write_file", json!({"path": report, "content": "Ada: parser\n"}))]);
+    scene.asks(&[("mcp__memory__search_nodes", json!({"query": "Grace"}))]);
+    scene.asks(&[("mcp__filesystem__write_file", json!({"path": report, "content": "Grace: parser\n"}))]);
     scene.says("Done.");
     let ran = scene.program.run(&["run", "--json", "Remember who maintains what, and write a report"]);
-    assert_eq!(ran.code, Some(0), "{} {}", ran.stderr, ran.stdout);
+    // The server marks its writes as destructive, so no rule answers for the user.
+    assert_eq!(ran.code, Some(3), "{} {}", ran.stderr, ran.stdout);
     let events = ran.events();
     let finished = of(&events, "tool.finished");
     let previews: Vec<&str> = finished.iter().filter_map(|event| event["preview"].as_str()).collect();
-    assert_eq!(previews.len(), 4, "{previews:?}");
-    assert!(previews[0].contains("Ada maintains the parser."), "{previews:?}");
+    assert_eq!(previews.len(), 3, "{previews:?}");
+    assert_eq!(scene.answer(&ran, "allow").code, Some(0));
+    assert!(previews[0].contains("Grace maintains the parser."), "{previews:?}");
     assert!(previews[2].contains("maintains the parser"), "{previews:?}");
-    assert_eq!(std::fs::read_to_string(report).expect("written"), "Ada: parser\n");
+    assert_eq!(std::fs::read_to_string(report).expect("written"), "Grace: parser\n");
     // The graph outlives its server, which has ended with the request.
-    let found = scene.program.run(&["mcp", "call", "memory", "open_nodes", r#"{"names": ["Ada"]}"#]);
+    let found = scene.program.run(&["mcp", "call", "memory", "open_nodes", r#"{"names": ["Grace"]}"#]);
     assert!(found.stdout.contains("maintains the parser"), "{} {}", found.stdout, found.stderr);
 }
 
