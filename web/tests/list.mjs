@@ -5,7 +5,7 @@ import { accessible, begin, browse } from './browse.mjs';
 
 await browse(async ({ page }) => {
   const log = page.getByRole('log');
-  await begin(page, 'What is in the poem?');
+  await begin(page, 'Read poem.txt and sum it up');
   await log.getByText('✓ Done').waitFor();
   await log.getByText('A cat and a mat.').waitFor();
   await log.getByText('Based on the tool executions:').waitFor();
