@@ -706,7 +706,9 @@ impl Stage {
             }
             "allow_recovered_changes" => settings.style.recovery.allow_recovered_changes = value == "true",
             "heuristics" => settings.style.recovery.strict_heuristics = value == "strict",
-            "noop" => settings.style.recovery.noop = serde_json::from_value(value.into()).expect("classify, block or skip"),
+            "noop" => {
+                settings.style.recovery.noop = serde_json::from_value(value.into()).expect("classify, block or skip")
+            }
             "ask" => self.ask = Some(serde_json::from_str(value).expect("how it is asked")),
             "image" => settings.image.model = value.into(),
             "image_batch" => settings.image.batch = serde_json::from_value(value.into()).expect("a way"),
