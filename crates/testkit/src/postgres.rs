@@ -12,14 +12,14 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/postgres.sh");
 
-/// A server. When it is dropped, it stops.
+/// A server. When it is dropped, its pipe closes, and it stops.
 pub struct PostgresServer {
     bin: PathBuf,
     folder: PathBuf,
     port: u16,
     schemas: AtomicU32,
     pipes: Mutex<(ChildStdin, BufReader<ChildStdout>)>,
-    shell: Child,
+    _shell: Child,
 }
 
 impl PostgresServer {
@@ -62,7 +62,7 @@ impl PostgresServer {
         stdout.read_line(&mut folder).expect("the script speaks");
         assert!(!folder.trim().is_empty(), "PostgreSQL does not start");
         let folder = PathBuf::from(folder.trim());
-        Some(Self { bin, folder, port, schemas: AtomicU32::new(0), pipes: Mutex::new((stdin, stdout)), shell })
+        Some(Self { bin, folder, port, schemas: AtomicU32::new(0), pipes: Mutex::new((stdin, stdout)), _shell: shell })
     }
 
     /// The address of an empty schema, as `store.url` has it.
@@ -117,16 +117,6 @@ impl PostgresServer {
         let mut done = String::new();
         pipes.1.read_line(&mut done).expect("the script speaks");
         assert_eq!(done.trim(), word);
-    }
-}
-
-impl Drop for PostgresServer {
-    fn drop(&mut self) {
-        // Its end is the end of the script.
-        let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = writeln!(pipes.0, "crash");
-        drop(pipes);
-        let _ = self.shell.try_wait();
     }
 }
 

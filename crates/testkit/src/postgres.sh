@@ -4,7 +4,7 @@
 # caller: when standard input closes, for any reason, the server is stopped and the folder removed.
 bin=$1
 port=$2
-trap '' INT HUP TERM
+trap '' INT HUP TERM PIPE
 folder=$(mktemp -d /tmp/trimtab-postgres.XXXXXX) || exit 1
 certify() {
     cat >"$folder/openssl.cnf" <<'END'
