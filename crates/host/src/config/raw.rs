@@ -58,8 +58,6 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Where sessions would be kept; only the data folder is possible, which it says when it is empty.
-
 /// Values by their full names, each checked for its kind, with where it comes from.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct RawSettings {

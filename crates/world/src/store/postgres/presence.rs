@@ -100,7 +100,7 @@ async fn listen(database: &Database, news: &watch::Sender<u64>) -> Result<(), Er
         loop {
             heard.set(Some(Instant::now()));
             client.execute(&beat, &[&database.owner]).await?;
-            if beats % SWEEP_EVERY == 0 {
+            if beats.is_multiple_of(SWEEP_EVERY) {
                 client.batch_execute(SWEEP).await?;
             }
             beats = beats.wrapping_add(1);
