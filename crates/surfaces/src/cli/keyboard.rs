@@ -17,13 +17,17 @@ pub(super) const QUIET: Duration = Duration::from_millis(500);
 /// What was typed before this does not count.
 static SINCE: Cell<Option<Instant>> = Cell::new(None);
 
+/// Asks the terminal for its background, once. It answers on the standard input, so whoever asks while a line is read would
+/// wait forever, and what is typed before the answer is lost. A surface that invites to type asks before it does.
+pub(super) fn ask_for_colors() {
+    let _ = [StdStream::Out, StdStream::Err].map(Palette::for_stream);
+}
+
 /// The next line; none at the end of input.
 pub(super) async fn line() -> Option<String> {
     static LINES: OnceLock<Mutex<mpsc::Receiver<(Instant, String)>>> = OnceLock::new();
     let lines = LINES.get_or_init(|| {
-        // A terminal says on the standard input what its background is. It is asked now, because whoever asks while the
-        // thread below reads would wait for it forever.
-        let _ = [StdStream::Out, StdStream::Err].map(Palette::for_stream);
+        ask_for_colors();
         let (sender, lines) = mpsc::channel(1);
         std::thread::spawn(move || {
             for line in io::stdin().lines() {
@@ -47,6 +51,7 @@ pub(super) async fn line() -> Option<String> {
 
 /// Drops whatever was typed up to now: it was meant for something else than what is asked next.
 pub(super) fn discard() {
+    ask_for_colors();
     // Fails where no terminal is; nobody types ahead there.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     *SINCE.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());

@@ -36,6 +36,7 @@ pub(super) async fn talk(
 ) -> Result<CliOutcome, Problem> {
     let client = Client::open(&profile)?.on("plain");
     local_model::choose(&client, &mut profile, true).await.unwrap_or_else(|error| problem(&error));
+    keyboard::ask_for_colors();
     note("Trimtab in plain lines. Type a request. /help lists the commands, and /quit quits.");
     let pills = client.pills(&profile, &folder).await?;
     let workflows = pills.list().map(|(name, _)| name).collect();

@@ -19,6 +19,7 @@ pub(super) async fn choose(client: &Client, profile: &mut Profile, is_attended: 
         client.use_found(profile, &found);
         return Ok(());
     }
+    keyboard::ask_for_colors();
     note(&format!("No model is set up. Found {}.", found.line()));
     note_part("Use it, and remember the choice? [Y/n] ");
     let answer = keyboard::line().await.unwrap_or_else(|| "n".to_owned());
