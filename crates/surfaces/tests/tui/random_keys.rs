@@ -114,7 +114,11 @@ impl Play {
                 std::thread::sleep(Duration::from_millis(40));
                 self.terminal.press("\x15");
             }
-            6 if is_running => self.terminal.press(ESC),
+            6 if is_running => {
+                self.terminal.press(ESC);
+                // Keys that a terminal reads together with Esc are Alt with that key.
+                self.terminal.settled();
+            }
             7 => {
                 let (width, height) = *self.dice.pick(&SIZES_OF_PLAY).expect("sizes");
                 self.terminal.resize(width, height);
