@@ -47,11 +47,11 @@ async fn the_reserve_is_shown_and_what_a_worker_does_not_use_goes_to_the_next() 
 /// Workers whose share is too small for a single call.
 fn poor() -> Play {
     // Every byte of a prompt counts as a token where the budget is checked.
-    let long: String = (0..4_000).map(|number| format!("item{number} ")).collect();
+    let long: String = (0..3_400).map(|number| format!("item{number} ")).collect();
     let tasks: Vec<Value> = (1..=4).map(|number| task(&format!("part{number}: {long}"), &[], &[])).collect();
     let models = Workers::new(plan(&tasks), |_, _| vec![Said::Text("Nothing had to be done.")]);
     let mut play = Play::new(models, SubtaskStart::Sequential, &[]);
-    play.settings.models.budget_usd = Some(0.04);
+    play.settings.models.budget_usd = Some(0.036);
     play
 }
 
