@@ -7,7 +7,8 @@ prints OPENED has opened a door that should not be there, and one that prints BR
 import base64, concurrent.futures, ctypes, fcntl, json, os, random, shutil, socket, ssl, struct, subprocess, sys, threading, time, urllib.parse, urllib.request
 
 to = json.loads(sys.argv[1])
-INHERITED = [int(fd) for fd in os.listdir('/proc/self/fd') if int(fd) > 2]
+# Not the number of the listing itself, which is closed by now: a socket of another attempt gets it next.
+INHERITED = [int(fd) for fd in os.listdir('/proc/self/fd') if int(fd) > 2 and os.path.exists(f'/proc/self/fd/{fd}')]
 HOST, PORT, UDP, PORT6, UDP6 = '127.0.0.2', to['port'], to['udp'], to['port6'], to['udp6']
 U, U6, GRANTED, EVIL = f'{HOST}:{PORT}', f'[::1]:{PORT6}', to['granted'], 'evil.example'
 GHOST, GPORT = GRANTED.split(':')[0], int(GRANTED.split(':')[1])

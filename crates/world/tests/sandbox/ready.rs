@@ -210,8 +210,9 @@ fn a_fence_that_was_killed_while_it_waited_is_replaced() {
     let scene = ready_scene();
     for _ in 0..10 {
         wait_until_ready(&scene);
-        let parents: Vec<String> = waiting().iter().map(|pid| format!("PPid:\t{pid}")).collect();
         let fences = || {
+            // Read each time, because the supervisor of the fence that was killed last may still be among them.
+            let parents: Vec<String> = waiting().iter().map(|pid| format!("PPid:\t{pid}")).collect();
             let is_theirs = |pid: &u32| {
                 let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
                 status.lines().any(|line| parents.iter().any(|parent| line == parent))
