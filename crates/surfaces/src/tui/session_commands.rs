@@ -86,7 +86,7 @@ impl App {
             return self.show_hint("There is no answer to copy yet.");
         };
         let block = if which.is_empty() { Ok(None) } else { which.parse().map(Some) };
-        // What is no number is no block either.
+        // Only numbers select a code block.
         let told = self.copy_part(answer, block.unwrap_or(Some(0)));
         self.show_hint(told);
     }
